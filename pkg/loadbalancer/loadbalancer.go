@@ -96,7 +96,7 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(
 			`\bIpAddressGenerationFailure\b`, `\bNo more IP addresses available\b`, `\bExternalIpAddressExhausted\b`,
 			`\bInsufficientFreeAddressesInSubnet\b`, `\bnot enough IP space\b`, `\bIP_SPACE_EXHAUSTED`,
-			`\bSubnetIsFull\b`, // Azure
+			`\bSubnetIsFull\b`, `\bVSwitchAvailableIpNotExist\b`, // Azure, Alibaba Cloud
 		), "release unused addresses of the subnet or network that the error names, extend it, or let the load balancer " +
 			"use another one"},
 		// OpenStack.
@@ -107,6 +107,9 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\bExternalGatewayForFloatingIPNotFound\b`, `\bis not reachable from subnet\b`),
 			"connect the subnet by a router to the external network that the error names, or set another " +
 				"floating-network-id in [LoadBalancer]"},
+		{anyOf(`\b(?:failed to get subnet to create load balancer for|no subnet-id found for) service \S+: failed to find object\b`),
+			"set subnet-id in [LoadBalancer] of the cloud configuration to the subnet of the nodes, or name a subnet in the " +
+				"Service's annotation loadbalancer.openstack.org/subnet-id"},
 		// AWS.
 		{anyOf(`\bcould not find any suitable subnets\b`),
 			"tag a subnet of each zone with kubernetes.io/role/elb, or for an internal load balancer with " +
@@ -115,9 +118,10 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\bMultiple (?:un)?tagged security groups found`),
 			"leave the tag kubernetes.io/cluster/<infrastructure name> on exactly one security group of the instance that the " +
 				"error names"},
-		// Also OpenStack, Azure, Google Cloud.
-		{anyOf(`\bDependencyViolation\b`, `\bResourceInUse: `, `\bcould not delete security groups\b`, `\bSecurityGroupInUse\b`,
-			`\bis still allocated to resource\b`, `, resourceInUseByAnotherResource\b`),
+		// Also OpenStack, Azure, Google Cloud, Alibaba Cloud.
+		{anyOf(`\bDependencyViolation\b`, `\bResourceInUse: `, `\bcould not delete security groups\b`,
+			`\bSecurityGroupInUse\b`, `\bis still allocated to resource\b`, `\bLoadBalancerInUseBy`, `, resourceInUseByAnotherResource\b`,
+			`\bRspoolVipExist\b`),
 			"find out what still uses the object that the error names, such as a network interface or a rule of another " +
 				"security group, and end that use if nothing needs it"},
 		// Google Cloud.
@@ -127,7 +131,15 @@ var remedies = sync.OnceValue(func() []remedy {
 			"instance groups, or take the instance out of the other load-balanced instance group"},
 		{anyOf(`\bno node tags supplied\b`),
 			"set node-tags in the cloud configuration to the network tags of the nodes' instances"},
+		{anyOf(`\bmust specify a subnet if the network resource is in custom subnet mode\b`),
+			"set subnetwork-name in the cloud configuration to the subnetwork of the nodes"},
 		// Azure.
+		{anyOf(`\bfailed to get subnet: \S*/`),
+			"set vnetName, vnetResourceGroup and subnetName in the cloud configuration to the subnet of the nodes, or name " +
+				"another one in the Service's annotation service.beta.kubernetes.io/azure-load-balancer-internal-subnet"},
+		{anyOf(`\bfailed to parse the VMAS ID\b`),
+			"find the network interface in the load balancer's backend pool that has no virtual machine, such as that of a " +
+				"Machine that failed (oc get machines -A), and take it out of the pool, or delete that Machine"},
 		{anyOf(`\bis not in Succeeded state\b`),
 			"bring the resource that the error names into the state Succeeded, such as by an update without a change"},
 		{anyOf(`\bnot a vmss instance\b`),

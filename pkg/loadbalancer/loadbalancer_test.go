@@ -116,6 +116,17 @@ func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
 		{"Google Cloud, after another change", "googleapi: Error 412: Invalid fingerprint., conditionNotMet", wait},
 		{"Octavia deletes slowly", "failed to delete load balancer: loadbalancer failed to delete within the allotted time", wait},
 		{"OpenStack's provider, with a failure it cannot remove", "loadbalancer 4 is in ERROR state and there was an error when removing it: x", octavia},
+		{"cloud-provider-openstack#2303", "failed to get subnet to create load balancer for service temp/foo: failed to find object", "set subnet-id"},
+		{"the same, without an answer", "failed to get subnet to create load balancer for service temp/foo: got 503 instead", ""},
+		{"cloud-provider-gcp#612", "googleapi: Error 400: Invalid value for field 'resource.subnetwork': ''. Network interface must specify a subnet " +
+			"if the network resource is in custom subnet mode., invalid", "set subnetwork-name"},
+		{"cluster-ingress-operator#312", "ensure(a/b): lb(kubernetes-internal) - failed to get subnet: c-vnet/c-node-subnet", "set vnetName"},
+		{"legacy-cloud-providers#9", "EnsureBackendPoolDeleted: failed to parse the VMAS ID : getAvailabilitySetNameByID: failed to parse the VMAS ID",
+			"that has no virtual machine"},
+		{"AKS#2878", `"code": "LoadBalancerInUseByVirtualMachineScaleSet", "message": "Cannot delete load balancer a since its child resources b are ` +
+			`in use by virtual machine scale set c."`, use},
+		{"Alibaba Cloud's guide, of a vSwitch", "Code: VSwitchAvailableIpNotExist Message: The specified VSwitch has no available ip.", space},
+		{"Alibaba Cloud's guide, of a server group", "Code: RspoolVipExist Message: there are vips associating with this vServer group.", use},
 		{"IBM Cloud has failed", "Failed ensuring LoadBalancer: LoadBalancer is in error state", ""},
 		{"Azure's subnet is full", "RESPONSE 400: 400 Bad Request ERROR CODE: SubnetIsFull", space},
 		{"cloud-provider-aws#566", "failed to delete load balancer: timed out deleting ELB: a. Could not delete security groups sg-1", use},

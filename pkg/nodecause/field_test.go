@@ -306,6 +306,9 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		"RESPONSE 403: 403 Forbidden ERROR CODE: ReadOnlyDisabledSubscription":                                                         settle,
 		"googleapi: Error 403: The billing account for the owning project is disabled in state absent, accountDisabled":                settle,
 		"StatusCode: 401, api error Blocked: This account is currently blocked and not recognized as a valid account.":                 settle,
+		"Code: ORDER.ARREARAGE Message: The account is arrearage.":                                                                     settle,
+		// karpenter-provider-aws#1536
+		"UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: 0l-KP": "decode-authorization-message",
 		"ErrorCode: PAY.INSUFFICIENT_BALANCE": settle,
 		"operation error EC2: DescribeInstances, failed to get rate limit token, retry quota exceeded, 0 available, 5 requested": "find what else calls", // karpenter#2104
 		"AADSTS90002: Tenant 'a' not found.": tenant,

@@ -48,10 +48,12 @@ var remedies = sync.OnceValue(func() []remedy {
 			"a policy in the cloud denies the request",
 			"change the policy that the error names, such as one of the organization, or exempt the cluster from it; another " +
 				"permission of the credentials does not help"},
+		{anyOf(`\bnot authorized to perform this operation\. Encoded authorization failure message\b`), Unauthorized.Cause(),
+			"find out which one (aws sts decode-authorization-message --encoded-message), and permit it"},
 		// Azure, Google Cloud, AWS, Alibaba Cloud, DigitalOcean.
 		{anyOf(`\bReadOnlyDisabledSubscription\b`, `\baccountDisabled\b`, `\bapi error (?:Blocked|PendingVerification)\b`,
 			`\baccount currently does not support creating load balancers\b`, `\bINSUFFICIENT_BALANCE\b`,
-			`\bNotEnoughBalance\b`, `\byour account (?:has been|is) locked\b`),
+			`\bNotEnoughBalance\b`, `\bARREARAGE\b`, `\byour account (?:has been|is) locked\b`),
 			"the account or subscription is disabled in the cloud, or not verified yet",
 			"settle what the cloud asks of the account, such as a payment or a verification, or ask the cloud's support"},
 		// aws-sdk-go-v2 has given up retrying, and quotes no error of a request.

@@ -140,6 +140,10 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 		"aws-without-a-subnet": service(on("aws"), func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: could not find any suitable subnets for creating the ELB")
 		}),
+		"aws-node-without-a-provider-id": service(on("aws"), func(w *world) {
+			w.worker("worker-1").Spec.ProviderID = ""
+			warned(w, `Error syncing load balancer: failed to ensure load balancer: could not look up instance ID for node "worker-1": node has no providerID`)
+		}),
 		"ibm-cloud-without-a-node": service(on("ibmcloud"), func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: There are no available nodes for this load balancer")
 		}),

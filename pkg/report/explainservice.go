@@ -240,7 +240,7 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 		return class.Cause(), class.Action()
 	case class == nodecause.Unauthorized:
 		return class.Cause(), "permit them what the quoted error names"
-	case len(waiting) > 0 && strings.Contains(message, "ProviderID"):
+	case len(waiting) > 0 && strings.Contains(strings.ToLower(message), "providerid"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
 			diagnostic.Few(waiting), "explain node " + waiting[0]
 	case noNodes.MatchString(message):
