@@ -107,7 +107,7 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\bExternalGatewayForFloatingIPNotFound\b`, `\bis not reachable from subnet\b`),
 			"connect the subnet by a router to the external network that the error names, or set another " +
 				"floating-network-id in [LoadBalancer]"},
-		{anyOf(`\b(?:failed to get subnet to create load balancer for|no subnet-id found for) service \S+: failed to find object\b`),
+		{anyOf(`\b(?:to get subnet to create load balancer|no subnet-id found) for service \S+: failed to find object\b`),
 			"set subnet-id in [LoadBalancer] of the cloud configuration to the subnet of the nodes, or name a subnet in the " +
 				"Service's annotation loadbalancer.openstack.org/subnet-id"},
 		// AWS.
@@ -120,8 +120,8 @@ var remedies = sync.OnceValue(func() []remedy {
 				"error names"},
 		// Also OpenStack, Azure, Google Cloud, Alibaba Cloud.
 		{anyOf(`\bDependencyViolation\b`, `\bResourceInUse: `, `\bcould not delete security groups\b`,
-			`\bSecurityGroupInUse\b`, `\bis still allocated to resource\b`, `\bLoadBalancerInUseBy`, `, resourceInUseByAnotherResource\b`,
-			`\bRspoolVipExist\b`),
+			`\bSecurityGroupInUse\b`, `\bis still allocated to resource\b`, `\bLoadBalancerInUseBy`,
+			`, resourceInUseByAnotherResource\b`, `\bRspoolVipExist\b`),
 			"find out what still uses the object that the error names, such as a network interface or a rule of another " +
 				"security group, and end that use if nothing needs it"},
 		// Google Cloud.

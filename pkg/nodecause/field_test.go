@@ -238,6 +238,7 @@ func TestAnErrorFromTheFieldHasItsClass(t *testing.T) {
 			nodecause.UnknownMachine},
 		{"OpenStack's provider, of another region", `ProviderID "openstack://RegionTwo/4" didn't match supported region "RegionOne"`,
 			nodecause.UnknownMachine},
+		{"gardener's list of errors", "[SDK.CanNotResolveEndpoint] Can not resolve endpoint(param = {cn-hangzou Ecs})", nodecause.NoRegion},
 		{"Nova's former limit", `got 413 instead: {"overLimit": {"code": 413, "message": "This request was rate-limited."}}`, nodecause.Throttled},
 		{"openshift release#16256", "googleapi: Error 403: Quota exceeded for quota group 'ListGroup' and limit 'List requests per 100 seconds' of " +
 			"service 'compute.googleapis.com' for consumer 'project_number:1'., rateLimitExceeded", nodecause.Throttled},
@@ -333,7 +334,12 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		keystone("http: server gave HTTP response to HTTPS client"):                                                    path,
 		`Post "keystone.example.com:5000/v3/auth/tokens": unsupported protocol scheme "keystone.example.com"`:          path,
 		keystone("tls: first record does not look like a TLS handshake"):                                               path,
-		keystone("proxyconnect tcp: tls: first record does not look like a TLS handshake"):                             ofClass,
+		// govmomi#1045 and golang go#30560; managed-notifications#305
+		`Post "https://vc.example.com/sdk": Service Unavailable`:                           "check that the proxy resolves",
+		`Post "https://vc.example.com/sdk": 503 Service Unavailable`:                       ofClass,
+		keystone("proxyconnect tcp: dial tcp 192.0.2.9:3128: connect: connection refused"): "correct the URLs of proxy/cluster",
+		keystone("dial tcp: lookup keystone.example.com on 192.0.2.53:53: no such host"):   "check the host name",
+		keystone("proxyconnect tcp: tls: first record does not look like a TLS handshake"): "the scheme http",
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, action, found := nodecause.Remedy(text)

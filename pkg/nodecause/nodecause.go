@@ -118,7 +118,7 @@ var classes = [...]struct{ name, cause, action string }{
 		"check that the project, region or datacenter of the cloud configuration has an instance with this name, " +
 			"systemUUID or providerID"},
 	Ambiguous: {"Ambiguous", "the cloud has several instances that match the node",
-		"rename or delete all but one of them"},
+		"find out which of them is the node's, and rename the others; delete only one that nothing uses any more"},
 	AddressMismatch: {"AddressMismatch", "the node's IP is not among the addresses that the cloud has for the machine",
 		"correct the kubelet's --node-ip, or the instance's addresses"},
 	NoAddress: {"NoAddress", "the cloud has no address or host name of the machine by which the node can be initialized",

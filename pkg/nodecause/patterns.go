@@ -124,7 +124,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 		)},
 		{NoRegion, anyOf(
 			`\bMissing Region\b`, `\bMissingRegion\b`, `could not find region`, // AWS
-			`\bInvalidRegionId\b`, // Alibaba Cloud
+			`\bInvalidRegionId\b`, `\bCanNotResolveEndpoint\b`, // Alibaba Cloud
 		)},
 		// The answer is of the instance's metadata, with a 401 if the hop limit is too small (AWS).
 		{Other, anyOf(`\bEC2MetadataError\b`, `\brequest to EC2 IMDS failed\b`)},

@@ -42,6 +42,19 @@ var remedies = sync.OnceValue(func() []remedy {
 			"if the cloud-controller-manager is to have credentials, add them to the Secret, under the names of keys that it " +
 				"reads: without them, it asks that service; otherwise check that the control-plane nodes reach 169.254.169.254, " +
 				"and that noProxy of proxy/cluster has it"},
+		{anyOf(`\bproxyconnect tcp: tls: first record does not look like a TLS handshake`),
+			"the cluster's proxy does not speak TLS itself",
+			"give the URL in httpsProxy of proxy/cluster the scheme http: the requests through it are encrypted nevertheless"},
+		{anyOf(`\bproxyconnect tcp: dial tcp\b`), "the cluster's proxy cannot be reached from the control plane",
+			"correct the URLs of proxy/cluster, or check name resolution, routes and firewalls between the control plane and " +
+				"the proxy"},
+		// The proxy's answer to CONNECT, as for ProxyRefused.
+		{anyOf(`\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": (?:service unavailable|bad gateway|gateway timeout)$`),
+			"the cluster's proxy does not reach the cloud's API",
+			"check that the proxy resolves and reaches the host in the error, or add the host to noProxy of proxy/cluster"},
+		{anyOf(`\blookup \S+(?: on \S+)?: no such host\b`), Unreachable.Cause(),
+			"check the host name in the error, which is of the region or the URL in the cloud configuration; if it is right, " +
+				"check the name servers of the control-plane nodes"},
 		// AWS, Azure, Google Cloud.
 		{anyOf(`\bwith an explicit deny\b`, `\bRequestDisallowedByPolicy\b`, `, policyViolation\b`,
 			`\bConstraint constraints/\S+ violated\b`),
