@@ -303,7 +303,7 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		"googleapi: Error 403: Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: 1, policyViolation": policy,
 		"RESPONSE 403: 403 Forbidden ERROR CODE: RequestDisallowedByPolicy":                                                            policy,
 		"googleapi: Error 412: Constraint constraints/compute.vmExternalIpAccess violated for projects/p., conditionNotMet":            policy,
-		"is not authorized to perform: b because no identity-based policy allows it":                                                   ofClass,
+		"AccessDenied: no identity-based policy allows it":                                                                             ofClass,
 		"RESPONSE 403: 403 Forbidden ERROR CODE: ReadOnlyDisabledSubscription":                                                         settle,
 		"googleapi: Error 403: The billing account for the owning project is disabled in state absent, accountDisabled":                settle,
 		"StatusCode: 401, api error Blocked: This account is currently blocked and not recognized as a valid account.":                 settle,
@@ -354,5 +354,22 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 			_, ofOther := nodecause.NoLeader.Explain(text)
 			require.Equal(t, nodecause.NoLeader.Action(), ofOther)
 		})
+	}
+}
+
+func TestAMissingPermissionIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		// AKS#1945, kops#17700
+		"RESPONSE 403 LinkedAuthorizationFailed: The client 'a' has permission to perform action 'Microsoft.Network/loadBalancers/write' on scope 'b'; " +
+			"however, it does not have permission to perform action 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s) 'c'": "Microsoft.Network/virtualNetworks/subnets/join/action",
+		"RESPONSE 403 AuthorizationFailed: The client 'a' does not have authorization to perform action 'Microsoft.Network/publicIPAddresses/read'": "Microsoft.Network/publicIPAddresses/read",
+		"UnauthorizedOperation: User: a is not authorized to perform: ec2:DescribeInstanceTopology because no identity-based policy allows it":      "ec2:DescribeInstanceTopology",
+		"googleapi: Error 403: Required 'compute.instances.get' permission for 'projects/p', forbidden":                                             "compute.instances.get",
+		`got 403 instead: {"forbidden": {"message": "Policy doesn't allow os_compute_api:servers:show to be performed."}}`:                          "os_compute_api:servers:show",
+	} {
+		_, action := nodecause.Unauthorized.Explain(text)
+		require.Equal(t, "permit them "+want, action)
+		_, action = nodecause.Unavailable.Explain(text)
+		require.Equal(t, nodecause.Unavailable.Action(), action)
 	}
 }

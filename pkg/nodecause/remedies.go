@@ -2,6 +2,7 @@ package nodecause
 
 import (
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -147,8 +148,18 @@ func (c Class) Explain(text string) (cause, action string) {
 	if cause, action, found := Remedy(text); found && c == ClassOf(text) {
 		return cause, action
 	}
+	if parts := permission().FindStringSubmatch(text); parts != nil && c == Unauthorized {
+		return c.Cause(), "permit them " + strings.Join(parts[1:], "")
+	}
 	return c.Cause(), c.Action()
 }
+
+// permission matches the missing permission in the errors of Azure, AWS, Google Cloud and OpenStack.
+var permission = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bnot have (?:authorization|permission) to perform action '([\w./*-]+)'|` +
+		`\bnot authorized to perform: ([\w:*-]+)|\bRequired '([\w.]+)' permission\b|` +
+		`\bPolicy doesn't allow ([\w:-]+) to be performed\b`)
+})
 
 // ExplainFor returns the cause of an error of the class, and the action about it for these machines.
 func (c Class) ExplainFor(text string, by platform.Lookup, machines ...Machine) (cause, action string) {

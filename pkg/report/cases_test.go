@@ -122,6 +122,9 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 		"deletion-on-nutanix": service(on("nutanix"), func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) }),
 		"azure-resource-group-is-gone": service(on("azure"), warnedAbout(gone+`GET https://management.azure.com/: RESPONSE 404: 404 Not Found, `+
 			`ERROR CODE: ResourceGroupNotFound`)),
+		"deletion-without-the-application-credential": service(warnedAbout(gone + "Expected HTTP response code [201] when accessing [POST " +
+			`https://keystone.example.com:5000/v3/auth/tokens], but got 404 instead: {"error":{"code":404,"message":"Could not find Application ` +
+			`Credential: 818a.","title":"Not Found"}}`)),
 		"services-status-is-forbidden": service(on("gcp"), func(w *world) {
 			warned(w, `Error syncing load balancer: failed to ensure load balancer: services "frontend" is forbidden: User `+
 				`"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager" cannot patch resource "services/status" `+

@@ -283,10 +283,9 @@ func (e *walk) unanswered(node *corev1.Node) bool {
 	e.step(false, "the log of pod/%s: %s", e.shot.Log.Pod, terminationmessage.Summary(text))
 	cause, action := "the cloud-controller-manager cannot tell whether the machine exists, so it does not delete the Node",
 		deleteByHand(node.Name)
-	_, _, hasRemedy := nodecause.Remedy(text)
-	if class := nodecause.ClassOf(text); hasRemedy || class == nodecause.Unauthorized || slices.Contains(answers, class) {
+	if isAnswer(text) {
 		var why string
-		why, action = class.ExplainFor(text, e.platform.Lookup)
+		why, action = nodecause.ClassOf(text).Explain(text)
 		cause += ": " + why
 	}
 	e.withCause(cause, action)

@@ -158,7 +158,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	}
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time), summary(event.Message))
 	cause, action := causeOf(e.shot, event.Message)
-	if service.DeletionTimestamp != nil && loadbalancer.IsGone(event.Message) {
+	if service.DeletionTimestamp != nil && loadbalancer.IsGone(event.Message) && !isAnswer(event.Message) {
 		cause, action = "the cloud no longer has the load balancer, or something else that the cloud-controller-manager "+
 			"looks up to delete it", removeFinalizer(service)
 	}
@@ -218,6 +218,13 @@ var answers = []nodecause.Class{
 	nodecause.NoRegion, nodecause.WrongClock, nodecause.Denied,
 }
 
+// isAnswer reports whether the cloud may answer any request with an error, whatever it asks for.
+func isAnswer(text string) bool {
+	_, _, hasRemedy := nodecause.Remedy(text)
+	class := nodecause.ClassOf(text)
+	return hasRemedy || class == nodecause.Unauthorized || slices.Contains(answers, class)
+}
+
 // noNodes are in the Event of k8s.io/cloud-provider (controllers/service/controller.go) and in the errors of OpenStack
 // ("for LoadBalancer"), IBM Cloud ("for this load balancer") and Google Cloud.
 var noNodes = regexp.MustCompile(`no available nodes for |EnsureLoadBalancer\(\) with no hosts`)
@@ -239,6 +246,9 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	case slices.Contains(answers, class):
 		return class.Cause(), class.Action()
 	case class == nodecause.Unauthorized:
+		if cause, action := class.Explain(message); action != class.Action() {
+			return cause, action
+		}
 		return class.Cause(), "permit them what the quoted error names"
 	case len(waiting) > 0 && strings.Contains(strings.ToLower(message), "providerid"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
