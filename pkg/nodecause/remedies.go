@@ -50,8 +50,8 @@ var remedies = sync.OnceValue(func() []remedy {
 			"correct the URLs of proxy/cluster, or check name resolution, routes and firewalls between the control plane and " +
 				"the proxy"},
 		// The proxy's answer to CONNECT, as for ProxyRefused.
-		{anyOf(`\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": (?:service unavailable|bad gateway|gateway timeout)$`),
-			"the cluster's proxy does not reach the cloud's API",
+		{anyOf(`\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": ` +
+			`(?:service unavailable|bad gateway|gateway timeout)$`), "the cluster's proxy does not reach the cloud's API",
 			"check that the proxy resolves and reaches the host in the error, or add the host to noProxy of proxy/cluster"},
 		{anyOf(`\blookup \S+(?: on \S+)?: no such host\b`), Unreachable.Cause(),
 			"check the host name in the error, which is of the region or the URL in the cloud configuration; if it is right, " +
