@@ -125,7 +125,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 	}{
 		"aws": {
 			secret: "cloud-controller-manager-credentials",
-			data:   map[string][]byte{"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte("hidden")},
+			data:   map[string][]byte{"aws_access_key_id": []byte("AKIA0123456789ABCDEF"), "aws_secret_access_key": []byte("hidden")},
 		},
 		"alibabacloud": {
 			secret: "alibabacloud-cloud-credentials",
