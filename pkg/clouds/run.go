@@ -3,6 +3,7 @@ package clouds
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -84,13 +86,18 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 		if assignment.MatchString(text) {
 			r.ReportCredentials(key, diagnostic.Typo, "it starts with the name of a variable: write only the value")
 		}
-		if strings.ContainsFunc(out[key], isUnprintable) {
+		if !utf8.ValidString(text) {
+			r.RejectCredentials(key, "%s", NoText)
+		} else if strings.ContainsFunc(out[key], isUnprintable) {
 			r.RejectCredentials(key, "the value contains a line break or another unprintable character: "+
 				"write the credential again without it")
 		}
 	}
 	return out
 }
+
+// NoText is the message about a value that is not UTF-8.
+const NoText = "it is not text: encode the value in base64 once, or write it below stringData"
 
 // assignment matches a line of a shell's script. A base64 value has no underscore.
 var assignment = regexp.MustCompile(`^(export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=[^=]`)
@@ -102,6 +109,8 @@ func (r Run) CheckTyped(key, text string) {
 		r.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64)
 	case confdoc.IsPlaceholder(text):
 		r.ReportCredentials(key, diagnostic.Typo, "it is a placeholder: write the value that the cloud issued")
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		r.ReportCredentials(key, diagnostic.Typo, "it is a JSON object: write only the value that belongs here")
 	case len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[0] == text[len(text)-1]:
 		r.ReportCredentials(key, diagnostic.Typo, "the quotes are part of the value: write it without")
 	}

@@ -46,6 +46,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 		status: ptr.Deref(src.Cluster.Status.AWS, configv1.AWSPlatformStatus{}),
 		index:  index{map[string]*confdoc.Entry{}, sets.New[string]()},
 	}
+	a.status.Region = a.RegionOf(regionField, a.status.Region, zoneName)
 	a.AddSection("Global")
 	if isMissing {
 		a.Reportf(nil, diagnostic.Adapted, "there is no cloud configuration, which AWS does not need: "+
@@ -141,6 +142,8 @@ func (a *rewriter) checkIPFamilies() {
 			families...)
 	}
 }
+
+var zoneName = regexp.MustCompile(`^([a-z]+(?:-[a-z]+)+-\d+)[a-z]$`)
 
 var zoneRegion = regexp.MustCompile(`^([a-zA-Z]+-)+\d+`)
 

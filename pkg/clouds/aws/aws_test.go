@@ -27,7 +27,7 @@ func TestAWSNeedsNoConfiguration(t *testing.T) {
 }
 
 func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
-	const id, key = "aws_access_key_id = AKIAIOSFODNN7EXAMPLE\n", "aws_secret_access_key = s3cr3t-v4lue\n"
+	const id, key = "aws_access_key_id = AKIAIOSFODNN7ABCDEFG\n", "aws_secret_access_key = s3cr3t-v4lue\n"
 	for name, c := range map[string]struct {
 		secret map[string]string
 		error  string
@@ -93,7 +93,7 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 const role = "arn:aws:iam::123456789012:role/ccm"
 
 func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
-	const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+	const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYABCDEFGHIJ"
 	const placeholder = "it is a placeholder: write the key that AWS gave"
 	const variable = "it starts with the name of a variable: write only the value"
 	const swapped = "it is the ID of a key: write the secret here, and the ID in aws_access_key_id"
@@ -108,21 +108,26 @@ func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
 		secret         map[string]string
 		typos, doubted []string
 	}{
-		"a permanent key": {secret: pair("AKIAIOSFODNN7EXAMPLE", key)},
+		"a permanent key": {secret: pair("AKIAIOSFODNN7ABCDEFG", key)},
 		"placeholders": {secret: pair("<access_key_id>", "${AWS_SECRET_ACCESS_KEY}"), typos: []string{
 			"credentials aws_access_key_id: " + placeholder, "credentials aws_secret_access_key: " + placeholder}},
-		"halves that are exchanged": {secret: pair(key, "AKIAIOSFODNN7EXAMPLE"), typos: []string{
+		"halves that are exchanged": {secret: pair(key, "AKIAIOSFODNN7ABCDEFG"), typos: []string{
+			"credentials aws_access_key_id: it has more than letters and digits in it: write only the ID of an access key, such as AKIA…",
 			"credentials aws_secret_access_key: " + swapped}},
-		"lines of a shell's script": {secret: pair("AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key="+key), typos: []string{
+		"the keys of AWS's documentation": {secret: pair("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"), typos: []string{
+			"credentials aws_access_key_id: " + placeholder, "credentials aws_secret_access_key: " + placeholder}},
+		"the ID of a role": {secret: pair("AROAIOSFODNN7ABCDEFGH", key), typos: []string{
+			"credentials aws_access_key_id: it is the number of an account, or the ID of a user or role: write the ID of an access key, such as AKIA…"}},
+		"lines of a shell's script": {secret: pair("AWS_ACCESS_KEY_ID=AKIAIOSFODNN7ABCDEFG", "aws_secret_access_key="+key), typos: []string{
 			"credentials aws_access_key_id: " + variable, "credentials aws_secret_access_key: " + variable}},
-		"a temporary key": {secret: pair("ASIAIOSFODNN7EXAMPLE", key), doubted: []string{
+		"a temporary key": {secret: pair("ASIAIOSFODNN7ABCDEFG", key), doubted: []string{
 			"credentials aws_access_key_id: " + temporary}},
 		"placeholders in a file": {
 			secret: file("aws_access_key_id = <id>\naws_secret_access_key = <key>\naws_session_token = t\n"), typos: []string{
 				"credentials credentials:2:1: aws_access_key_id of profile [default]: " + placeholder,
 				"credentials credentials:3:1: aws_secret_access_key of profile [default]: " + placeholder}},
 		"a temporary key in a file": {
-			secret: file("aws_access_key_id = ASIAIOSFODNN7EXAMPLE\naws_secret_access_key = k\n"), doubted: []string{
+			secret: file("aws_access_key_id = ASIAIOSFODNN7ABCDEFG\naws_secret_access_key = k\n"), doubted: []string{
 				"credentials credentials:2:1: aws_access_key_id of profile [default]: " + temporary}},
 		"the name of a role": {secret: file("role_arn = ccm\nweb_identity_token_file = /t\n"), typos: []string{
 			"credentials credentials:2:1: " + notARole}},
@@ -133,7 +138,7 @@ func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
 			typos:  []string{"credentials credentials:2:1: " + notARole}},
 		"a source's halves that are exchanged": {
 			secret: file("role_arn = " + role + "\nsource_profile = a\n[a]\naws_access_key_id = k\n" +
-				"aws_secret_access_key = AKIAIOSFODNN7EXAMPLE\n"),
+				"aws_secret_access_key = AKIAIOSFODNN7ABCDEFG\n"),
 			typos: []string{"credentials credentials:6:1: aws_secret_access_key of profile [a]: " + swapped}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +177,7 @@ func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
 		"a profile that is its own source":     "[default]\nrole_arn = " + role + "\nsource_profile = default\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"another profile that cannot be used":  "[default]\naws_access_key_id = A\naws_secret_access_key = k\n[x]\naws_access_key_id = A\n",
 		"a line that is nothing":               "[default]\nhello\naws_access_key_id = A\naws_secret_access_key = k\n",
-		"a temporary key with its token":       "[default]\naws_access_key_id = ASIAIOSFODNN7EXAMPLE\naws_secret_access_key = k\naws_session_token = t\n",
+		"a temporary key with its token":       "[default]\naws_access_key_id = ASIAIOSFODNN7ABCDEFG\naws_secret_access_key = k\naws_session_token = t\n",
 		"a role that a source does not take":   "[default]\nrole_arn = " + role + "\nsource_profile = a\n[a]\nrole_arn = r\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"carriage returns":                     "[default]\r\naws_access_key_id = A\r\naws_secret_access_key = k\r\n",
 		"a sub-setting that looks like a pair": "[default]\ns3 =\n  aws_access_key_id = B\naws_access_key_id = A\naws_secret_access_key = k\n",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -87,6 +88,8 @@ func (a *rewriter) keyPair() map[string][]byte {
 func keyProblem(text string) string {
 	isForeign := func(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
 	switch {
+	case !utf8.ValidString(text):
+		return clouds.NoText
 	case text == "":
 		return "it is empty: write the key that AWS gave"
 	case confdoc.IsBase64([]byte(text)):
@@ -106,7 +109,17 @@ var keyIDPattern = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
 // assignment matches a line of a shell's script. No key of AWS has an underscore.
 var assignment = regexp.MustCompile(`^(?i)aws_\w+=`)
 
-var account = regexp.MustCompile(`^\d{12}$`)
+// otherID matches the number of an account, and the IDs of users, roles and so on; see keyIDPattern.
+var otherID = regexp.MustCompile(`^(\d{12}|A(GPA|IDA|IPA|NPA|NVA|ROA)[A-Z0-9]{16,})$`)
+
+// keyIDCharacters matches the characters of any ID of an access key
+// (https://docs.aws.amazon.com/IAM/latest/APIReference/API_AccessKey.html).
+var keyIDCharacters = regexp.MustCompile(`^\w*$`)
+
+// isExample reports whether a text is a key of AWS's documentation, such as AKIAIOSFODNN7EXAMPLE.
+func isExample(text string) bool {
+	return strings.HasSuffix(text, "EXAMPLE") || strings.HasSuffix(text, "EXAMPLEKEY")
+}
 
 // keyMistake returns why AWS will probably reject a half of a key pair, which has no session token.
 func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
@@ -114,12 +127,15 @@ func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
 	switch {
 	case assignment.MatchString(text):
 		return diagnostic.Typo, "it starts with the name of a variable: write only the value"
-	case confdoc.IsPlaceholder(text):
+	case confdoc.IsPlaceholder(text) || isExample(text):
 		return diagnostic.Typo, "it is a placeholder: write the key that AWS gave"
 	case half == secretKey && isID:
 		return diagnostic.Typo, "it is the ID of a key: write the secret here, and the ID in " + keyID
-	case half == keyID && account.MatchString(text):
-		return diagnostic.Typo, "it is the number of an account: write the ID of an access key, such as AKIA…"
+	case half == keyID && otherID.MatchString(text):
+		return diagnostic.Typo, "it is the number of an account, or the ID of a user or role: write the ID of an access " +
+			"key, such as AKIA…"
+	case half == keyID && !keyIDCharacters.MatchString(text):
+		return diagnostic.Typo, "it has more than letters and digits in it: write only the ID of an access key, such as AKIA…"
 	case half == keyID && isID && strings.HasPrefix(text, "ASIA"):
 		return diagnostic.Doubtful, "it is the ID of a temporary key, and the session token that AWS wants with it is not " +
 			"delivered: write a permanent key, or a role"

@@ -47,9 +47,9 @@ var schema = []confdoc.Field{
 	)},
 }
 
-// rolePattern matches the ARNs of roles in every partition
+// rolePattern matches the ARNs of roles in every partition. A path may have characters that a name does not have
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns).
-var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
+var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/(.+/)?[\w+=,.@-]+$`)
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:`)
 
