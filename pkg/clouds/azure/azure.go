@@ -177,6 +177,10 @@ func (a *rewriter) checkInfrastructure() {
 				"correct it", confdoc.Quoted(fact.value))
 			continue
 		}
+		if fact.key != "resourceManagerEndpoint" && !isName(fact.value) {
+			a.ReportInfrastructure(statusField+fact.field, diagnostic.Typo, "%s must be %s", confdoc.Quoted(fact.value), onlyName)
+			continue
+		}
 		if !strings.EqualFold(named, strings.TrimSuffix(fact.value, "/")) {
 			a.Contradicts(fact.key, a.Value(fact.key), statusField+fact.field, fact.value)
 		}
@@ -242,7 +246,11 @@ func (a *rewriter) checkNetwork() {
 		}
 	}
 	location := a.Text("location")
-	if name := strings.ToLower(strings.ReplaceAll(location, " ", "")); name != location && !a.stack {
+	name := strings.ToLower(strings.ReplaceAll(location, " ", ""))
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" && !a.stack {
+		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, but a location has letters and digits only: write "+
+			"its name, such as westeurope", confdoc.Quoted(location))
+	} else if name != location && !a.stack {
 		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, for which the cloud-controller-manager finds "+
 			"no zones: write %s", confdoc.Quoted(location), name)
 	}

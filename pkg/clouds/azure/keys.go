@@ -40,8 +40,11 @@ const (
 // name into the ID of the resource.
 func isName(text string) bool { return !strings.Contains(text, "/") }
 
-// isGUID reports whether the text has the form of a subscription ID: the resource manager rejects any other form.
-func isGUID(text string) bool { return confdoc.IsUUID(text) && strings.Contains(text, "-") }
+// isGUID reports whether the text has the form of a subscription ID: the resource manager rejects any other form. Zeros
+// alone are a placeholder.
+func isGUID(text string) bool {
+	return confdoc.IsUUID(text) && strings.Contains(text, "-") && strings.Trim(text, "0-") != ""
+}
 
 // isVMType reports whether the text is a type that the provider knows, or another name of standard.
 func isVMType(text string) bool {

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,6 +92,9 @@ func isTenant(text string) bool {
 
 // checkTenantID reports what is no ID of a tenant, and perhaps its name. It may be that of the credentials Secret.
 func (a *rewriter) checkTenantID() {
+	if id := a.Value("subscriptionId"); id.String() != "" && strings.EqualFold(id.Text, a.Text("tenantId")) {
+		a.Reportf(id, diagnostic.Typo, "subscriptionId is the value of tenantId: write the ID of the subscription")
+	}
 	const action = "such as 01234567-89ab-cdef-0123-456789abcdef, nor one of its domains: write the ID"
 	switch tenant := a.Value("tenantId"); {
 	case !tenantID.MatchString(tenant.String()):
@@ -129,6 +133,8 @@ func (a *rewriter) missingLogin(login map[string]string) string {
 	switch {
 	case a.Credentials == nil:
 		message = clouds.NoCredentialsSecret
+	case len(a.Credentials) > 0 && login[clientIDKey] == "":
+		message += ", only the keys " + confdoc.JoinFew(slices.Sorted(maps.Keys(a.Credentials)))
 	case login[clientIDKey] != "":
 		message = "there is " + clientIDKey + " in the credentials Secret, but nothing to log in with"
 	}
