@@ -117,9 +117,14 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 		what = "unknown key without a value" // hide the name, which may be the rest of a wrapped secret
 	}
 	names := readNames(fields)
-	if meant = cmp.Or(Nearest(e.Name, names), completion(e.Name, names)); meant != "" {
+	meant = cmp.Or(Nearest(e.Name, names), completion(e.Name, names))
+	field, _ := d.Format.Find(fields, meant)
+	if _, wanted := d.typed(field, path, e.Value); field.Is == Bool && wanted != "" {
+		meant = "" // a name that only resembles, such as region for regional
+	}
+	if meant != "" {
 		kind := diagnostic.Typo
-		if field, _ := d.Format.Find(fields, meant); field.Required != "" && n.Entry(meant) == nil {
+		if field.Required != "" && n.Entry(meant) == nil {
 			kind = diagnostic.Invalid // a required name is missing
 		}
 		d.ReportAt(e.Position, kind, "%s%s; did you mean %s?", what, where, quoted(meant))

@@ -13,8 +13,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
+const regionField = "status.platformStatus.gcp.region"
+
 type rewriter struct {
 	clouds.Run
+	// region is that of Infrastructure, empty if unknown.
+	region string
 	// universe is the domain of the APIs that the credentials are for, empty if unknown.
 	universe string
 }
@@ -30,6 +34,9 @@ func Rewrite(src clouds.Source) clouds.Result {
 	g := &rewriter{Run: clouds.NewRun(src, confdoc.Reader{
 		Format: confdoc.INI, Fields: schema, Empty: "write at least the line [global]",
 	})}
+	if status := g.Cluster.Status.GCP; status != nil {
+		g.region = g.RegionOf(regionField, status.Region, zonePattern)
+	}
 	g.AddSection("global") // the written file must not be empty
 	if address := g.Text("global", "token-url"); address != "" && address != "nil" && !clouds.IsEndpoint(address) {
 		g.Rejectf(g.Value("global", "token-url"), "token-url is neither nil nor of the form https://host/path")
@@ -54,7 +61,7 @@ func isZone(text string) bool { return region(text) != "" }
 // The syntax of zones and tags (https://cloud.google.com/compute/docs/regions-zones#identifying_a_region_or_zone,
 // https://cloud.google.com/vpc/docs/add-remove-network-tags#restrictions).
 var (
-	zonePattern = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*\d-[a-z0-9]+$`)
+	zonePattern = regexp.MustCompile(`^([a-z]+(?:-[a-z0-9]+)*\d)-[a-z0-9]+$`)
 	tagPattern  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
@@ -70,7 +77,7 @@ func (g *rewriter) checkCluster() {
 	}
 	if zone := g.Value("global", "local-zone"); isZone(zone.String()) && !zonePattern.MatchString(zone.Text) {
 		g.Reportf(zone, diagnostic.Typo, "local-zone is %s, but must be a zone, such as %s-a", confdoc.Quoted(zone.Text),
-			status.Region)
+			cmp.Or(g.region, "us-central1"))
 	} else {
 		g.checkRegion("local-zone", region(zone.String()))
 	}
@@ -133,7 +140,7 @@ func (g *rewriter) checkRegion(key, named string) {
 	if at := g.Value("global", key); at != nil {
 		value := *at
 		value.Text = named
-		g.Contradicts("the region of "+key, &value, "status.platformStatus.gcp.region", g.Cluster.Status.GCP.Region)
+		g.Contradicts("the region of "+key, &value, regionField, g.region)
 	}
 }
 
@@ -151,9 +158,16 @@ func (g *rewriter) checkEndpoints() {
 	}
 }
 
-// endEndpoint appends a slash, because the provider concatenates the endpoint and the paths of networks.
+// computePath matches the path of the API of Compute Engine, to which the provider appends projects/.
+var computePath = regexp.MustCompile(`^https://[^/]+/compute/[^/]+/?$`)
+
+// endEndpoint reports an API endpoint of Google without the path of the API, and appends a slash, because the provider concatenates the endpoint and the paths of networks.
 func (g *rewriter) endEndpoint() {
-	if address := g.Text("global", "api-endpoint"); address != "" && !strings.HasSuffix(address, "/") {
+	address := g.Text("global", "api-endpoint")
+	if clouds.IsSecureUnder(address, "googleapis.com") && !computePath.MatchString(address) {
+		g.Reportf(g.Value("global", "api-endpoint"), diagnostic.Typo, "api-endpoint is %s, but must be like "+
+			"https://compute.googleapis.com/compute/v1/: the cloud-controller-manager appends projects/", confdoc.Quoted(address))
+	} else if address != "" && !strings.HasSuffix(address, "/") {
 		g.Put(confdoc.NewText(address+"/"), diagnostic.Rewritten,
 			"the cloud-controller-manager appends the names of networks to it", "global", "api-endpoint")
 	}
