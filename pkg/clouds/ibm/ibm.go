@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -35,11 +36,11 @@ func Rewrite(src clouds.Source) clouds.Result {
 	i := newRewriter(src, ibmSchema, "status.platformStatus.ibmcloud.")
 	i.checkWorkers()
 	if status := src.Cluster.Status.IBMCloud; status != nil {
-		i.contradicts("region", "location", status.Location)
+		i.contradicts("region", "location", i.RegionOf(i.field+"location", status.Location, vpcZone))
 		i.contradicts("g2ResourceGroupName", "resourceGroupName", status.ResourceGroupName)
 		i.overrides = map[string]string{}
 		for _, endpoint := range status.ServiceEndpoints {
-			i.overrides[string(endpoint.Name)] = endpoint.URL
+			i.override(string(endpoint.Name), endpoint.URL)
 		}
 	}
 	return i.finish(ibmEndpoints)
@@ -54,15 +55,37 @@ func RewritePowerVS(src clouds.Source) clouds.Result {
 		i.Rejectf(provider, "[provider] has neither powerVSCloudInstanceID nor powerVSCloudInstanceName: "+noPowerVS)
 	}
 	i.checkWorkspace(provider.Get("powerVSCloudInstanceID"))
+	if name := provider.Get("powerVSCloudInstanceName"); confdoc.IsUUID(name.String()) ||
+		strings.HasPrefix(name.String(), "crn:") {
+		i.Reportf(name, diagnostic.Doubtful, "powerVSCloudInstanceName is %s, which looks like an ID: write the name of the "+
+			"workspace, or its GUID in powerVSCloudInstanceID", confdoc.Quoted(name.Text))
+	}
 	if status := src.Cluster.Status.PowerVS; status != nil {
-		i.contradicts("powerVSRegion", "region", status.Region)
+		i.contradicts("powerVSRegion", "region", i.RegionOf(i.field+"region", status.Region, powerVSZone))
 		i.contradicts("powerVSZone", "zone", status.Zone)
 		i.overrides = map[string]string{}
 		for _, endpoint := range status.ServiceEndpoints {
-			i.overrides[endpoint.Name] = endpoint.URL
+			i.override(endpoint.Name, endpoint.URL)
 		}
 	}
 	return i.finish(powerVSEndpoints)
+}
+
+// override stores an endpoint of Infrastructure. It reports one that the API server rejects (IBMCloudServiceEndpoint and
+// PowerVSServiceEndpoint in openshift/api).
+func (i *rewriter) override(service, url string) {
+	for _, endpoint := range powerVSEndpoints {
+		if strings.EqualFold(endpoint.service, service) && endpoint.service != service {
+			i.ReportInfrastructure(i.field+"serviceEndpoints", diagnostic.Typo, "the API server rejects the name %s: write %s",
+				confdoc.Quoted(service), endpoint.service)
+		}
+	}
+	if !clouds.IsEndpoint(url) {
+		i.ReportInfrastructure(i.field+"serviceEndpoints", diagnostic.Typo, "the API server rejects the URL %s of %s: write "+
+			"one that starts with https://", confdoc.Quoted(url), service)
+		return
+	}
+	i.overrides[service] = url
 }
 
 // checkWorkspace reports a workspace that is not given by its GUID, which the provider puts into paths and into a CRN
@@ -113,13 +136,25 @@ func (i *rewriter) checkWorkers() {
 
 // vpcRegion matches the regions of VPCs, also those for tests, but neither zones nor most regions of Power VS
 // (https://cloud.ibm.com/docs/vpc?topic=vpc-creating-a-vpc-in-a-different-region).
-var vpcRegion = regexp.MustCompile(`^[a-z]{2}-[a-z]+(-stage\w*)?$`)
+var vpcRegion = regexp.MustCompile(`^[a-z]{2}-[a-z]+\d?(-stage\w*)?$`)
 
-// checkRegion reports a region with which the provider finds no endpoint of the VPC's API.
+// The zones of a VPC, and most of those of Power VS. A zone without a number has the name of its region.
+var (
+	vpcZone     = regexp.MustCompile(`^([a-z]{2}-[a-z]+\d?)-\d$`)
+	powerVSZone = regexp.MustCompile(`^([a-z]{3}|[a-z]{2}-[a-z]+)-?\d+$`)
+)
+
+// checkRegion reports a region with which the provider finds no endpoint of the VPC's API, and an endpoint of another
+// region.
 func (i *rewriter) checkRegion() {
 	if region := i.Value("provider", "region"); region.String() != "" && !vpcRegion.MatchString(region.Text) {
 		i.Reportf(region, diagnostic.Doubtful, "region is %s, which is no region of a VPC, such as eu-gb: write that of the "+
 			"cluster's VPC", confdoc.Quoted(region.Text))
+	} else if host := clouds.HostOf(i.Text("provider", "g2EndpointOverride")); region.String() != "" &&
+		clouds.IsUnder(host, "iaas.cloud.ibm.com") && vpcRegion.MatchString(strings.Split(host, ".")[0]) &&
+		!strings.HasPrefix(host, region.Text+".") {
+		i.Reportf(i.Value("provider", "g2EndpointOverride"), diagnostic.Doubtful, "g2EndpointOverride is not an endpoint of "+
+			"the region %s: write that of the cluster's VPC", confdoc.Quoted(region.Text))
 	}
 }
 
@@ -203,6 +238,9 @@ func (i *rewriter) useKeyFile() {
 		"the API key of the credentials Secret is delivered there", "provider", "g2Credentials")
 }
 
+// keyCharacters matches the characters of API keys. A line of a script has an equals sign, and a token has dots.
+var keyCharacters = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
 // useEndpoint checks an endpoint against Infrastructure, or defaults it from there if it is unset.
 func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	fact := i.overrides[endpoint.service]
@@ -251,8 +289,11 @@ func (i *rewriter) credentials() map[string][]byte {
 	if text == nil {
 		return nil
 	}
-	i.CheckTyped(keyFile, string(bytes.TrimSpace(text)))
-	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
+	key := string(bytes.TrimSpace(text))
+	i.CheckTyped(keyFile, key)
+	if !utf8.Valid(text) {
+		i.RejectCredentials(keyFile, "%s", clouds.NoText)
+	} else if strings.ContainsAny(key, " \t\r\n\x00") {
 		i.RejectCredentials(keyFile, "it contains whitespace, and the cloud-controller-manager would write it to its log: "+
 			"write only the API key")
 	}
@@ -260,9 +301,9 @@ func (i *rewriter) credentials() map[string][]byte {
 		i.ReportCredentials(keyFile, diagnostic.Typo, "it is the ID of an API key: write the key itself, which IBM Cloud "+
 			"shows only when it creates it")
 	}
-	if bytes.ContainsRune(text, '=') {
-		i.ReportCredentials(keyFile, diagnostic.Typo, "it has an equals sign, which no API key has: write only the API key, "+
-			"without the name of a variable")
+	if !keyCharacters.MatchString(key) {
+		i.ReportCredentials(keyFile, diagnostic.Typo, "it has characters that no API key has: write only the API key, not a "+
+			"token or a line of a script")
 	}
 	return map[string][]byte{keyFile: text}
 }

@@ -1,6 +1,7 @@
 package ibm
 
 import (
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,8 +28,11 @@ var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 })
 
 // isHostOrURL reports whether the text is what NewIBMPISession of github.com/IBM-Cloud/power-go-client takes: a URL, or
-// a host that it calls with TLS.
-func isHostOrURL(text string) bool { return clouds.IsEndpoint(withScheme(text)) }
+// a host that it calls with TLS. It takes a path for a part of the host.
+func isHostOrURL(text string) bool {
+	address, err := url.Parse(withScheme(text))
+	return err == nil && clouds.IsEndpoint(address.String()) && strings.Trim(address.Path, "/") == ""
+}
 
 func withScheme(address string) string {
 	if address == "" || strings.Contains(address, "://") {
