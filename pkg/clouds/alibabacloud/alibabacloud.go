@@ -4,6 +4,7 @@ package alibabacloud
 import (
 	"bytes"
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,17 +65,24 @@ func Rewrite(src clouds.Source) clouds.Result {
 	if hasGlobal {
 		a.useRegion()
 		a.checkAccessKey()
+		a.checkSwitches()
 	}
 	return a.Finish(clouds.Result{Config: confdoc.EncodeYAML(a.Root)})
 }
 
 type rewriter struct{ clouds.Run }
 
+// zone matches zones such as cn-hangzhou-b and us-west-1a.
+var zone = regexp.MustCompile(`^(.*(?:[a-z]-|\d))[a-z]$`)
+
 func (a rewriter) useRegion() {
 	const field = "status.platformStatus.alibabaCloud.region"
 	if status := a.Cluster.Status.AlibabaCloud; status != nil && status.Region != "" {
-		a.Contradicts("Global.region", a.Value("Global", "region"), field, status.Region)
-		a.Default(confdoc.NewText(status.Region), "Infrastructure names this region", "Global", "region")
+		region := a.RegionOf(field, status.Region, zone)
+		a.Contradicts("Global.region", a.Value("Global", "region"), field, region)
+		if region != "" {
+			a.Default(confdoc.NewText(region), "Infrastructure names this region", "Global", "region")
+		}
 	}
 }
 
@@ -89,6 +97,14 @@ func (a rewriter) useCredentials(hasGlobal bool) {
 		missing := map[bool]string{true: idKey, false: secretKey}[id == ""]
 		a.RejectCredentials(missing, "it is missing or empty, but the other half of the access key is set: write both")
 	}
+	if strings.HasPrefix(secret, "LTAI") && len(secret) < 30 { // a secret has 30 characters
+		a.ReportCredentials(secretKey, diagnostic.Typo, "it is the ID of an access key: write the secret here, and the ID in "+
+			idKey)
+	}
+	if strings.HasPrefix(id, "STS.") {
+		a.ReportCredentials(idKey, diagnostic.Doubtful, "it is the ID of a temporary access key, and its token is not "+
+			"delivered: write a permanent access key")
+	}
 	if id == "" || secret == "" || !hasGlobal {
 		return
 	}
@@ -96,6 +112,21 @@ func (a rewriter) useCredentials(hasGlobal bool) {
 	for _, half := range []struct{ text, to string }{{id, "accessKeyID"}, {secret, "accessKeySecret"}} {
 		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
 		a.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
+	}
+}
+
+// checkSwitches reports vSwitches that the provider skips (CfgMetaData in pkg/provider/alibaba/base/metadata.go). Without
+// vpcid it asks the metadata service for all of them.
+func (a rewriter) checkSwitches() {
+	switches := a.Value("Global", "vswitchid")
+	if switches.String() == "" || a.Text("Global", "vpcid") == "" {
+		return
+	}
+	for item := range strings.SplitSeq(switches.Text, ",") {
+		if strings.Count(item, ":") != 1 {
+			a.Reportf(switches, diagnostic.Doubtful, "Global.vswitchid has %s, which the cloud-controller-manager skips: write "+
+				"its zone before it, such as cn-hangzhou-h:vsw-0a1b2c3d4e5f6", confdoc.Quoted(item))
+		}
 	}
 }
 
