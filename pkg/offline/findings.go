@@ -150,6 +150,7 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 			hint = cmp.Or(hint, didYouMean(k.cluster.objects, secret, ""))
 			k.warnMisplaced(secret)
 		}
+		k.warnMisnamed(names.Secret)
 		if !names.Optional {
 			k.addRemark(NoneOf(names) + " is among the manifests: credentials are not checked" + hint)
 			gathered.Credentials = unknown
@@ -179,6 +180,16 @@ func (k *check) warnMisplaced(missing string) {
 		}
 		k.warnAbout(m, "namespace", diagnostic.Credentials, fmt.Sprintf("%s is not used: the cloud-controller-manager's is "+
 			"in %s; correct the namespace", m, namespace))
+	}
+}
+
+// warnMisnamed warns about Secrets beside the missing one, which nothing reads.
+func (k *check) warnMisnamed(missing string) {
+	for _, m := range k.cluster.objects {
+		if m.GVK == corev1.SchemeGroupVersion.WithKind(secretKind) && m.Namespace == operand.Namespace && m.Name != missing {
+			k.warnAbout(m, "name", diagnostic.Credentials, fmt.Sprintf("%s is not used: the cloud-controller-manager's is "+
+				"secret/%s; correct the name", m, missing))
+		}
 	}
 }
 
