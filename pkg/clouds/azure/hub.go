@@ -2,6 +2,7 @@ package azure
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,11 +72,19 @@ func (a *rewriter) checkEndpoints() {
 // is already reported.
 func (a *rewriter) checkResourceManager() {
 	named := a.Value("resourceManagerEndpoint")
-	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
-		clouds.IsSecureUnder(named.Text, resourceManagers...) {
+	host := clouds.HostOf(named.String())
+	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || host == "" {
 		return
 	}
-	if clouds.IsUnder(clouds.HostOf(named.Text), resourceManagers...) {
+	if clouds.IsSecureUnder(named.Text, resourceManagers...) {
+		name := cmp.Or(string(a.status.CloudName), publicCloud)
+		if own := managersOf[cloud(name)]; own != nil && !clouds.IsUnder(host, own...) {
+			a.Reportf(named, diagnostic.Typo, "resourceManagerEndpoint is %s, which is not that of %s: the "+
+				"cloud-controller-manager would log in to another cloud; remove the line", confdoc.Quoted(named.Text), name)
+		}
+		return
+	}
+	if clouds.IsUnder(host, resourceManagers...) {
 		a.Reportf(named, diagnostic.Redirected, "resourceManagerEndpoint is %s, without TLS: anyone between the nodes and "+
 			"Azure can name another login endpoint; remove the line", confdoc.Quoted(named.Text))
 		return
@@ -114,8 +123,13 @@ func (a *rewriter) checkStack(endpoints *confdoc.Document) {
 // endpoints, except for Germany. The second names of the logins are the aliases in Microsoft's own instance discovery
 // (https://login.microsoftonline.com/common/discovery/instance).
 var (
-	resourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
-		"management.chinacloudapi.cn", "management.microsoftazure.de"}
-	logins = []string{"login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
+	managersOf = map[string][]string{ // by the result of cloud
+		"azurepubliccloud":       {"management.azure.com", "management.core.windows.net"},
+		"azureusgovernmentcloud": {"management.usgovcloudapi.net"},
+		"azurechinacloud":        {"management.chinacloudapi.cn"},
+		"azuregermancloud":       {"management.microsoftazure.de"},
+	}
+	resourceManagers = slices.Concat(slices.Collect(maps.Values(managersOf))...)
+	logins           = []string{"login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
 		"login.chinacloudapi.cn", "login.partner.microsoftonline.cn", "login.microsoftonline.de"}
 )
