@@ -55,8 +55,9 @@ func IsEndpoint(address string) bool { return confdoc.IsURL(address, "http", "ht
 // SameEndpoint reports whether two addresses are equal except for trailing slashes.
 func SameEndpoint(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// RegionOf returns the region that Infrastructure names in a field. It reports a zone there, and returns an empty string:
-// the region is then unknown. The first group of the pattern is the region of a zone, perhaps with a hyphen at its end.
+// RegionOf returns the region that Infrastructure names in a field. It reports a zone there, and returns an empty
+// string: the region is then unknown. The first group of the pattern is the region of a zone, perhaps with a hyphen at
+// its end.
 func (r Run) RegionOf(field, region string, zone *regexp.Regexp) string {
 	parts := zone.FindStringSubmatch(region)
 	if parts == nil {

@@ -98,8 +98,8 @@ func (a rewriter) useCredentials(hasGlobal bool) {
 		a.RejectCredentials(missing, "it is missing or empty, but the other half of the access key is set: write both")
 	}
 	if strings.HasPrefix(secret, "LTAI") && len(secret) < 30 { // a secret has 30 characters
-		a.ReportCredentials(secretKey, diagnostic.Typo, "it is the ID of an access key: write the secret here, and the ID in "+
-			idKey)
+		a.ReportCredentials(secretKey, diagnostic.Typo, "it is the ID of an access key: write the secret here, and the ID "+
+			"in "+idKey)
 	}
 	if strings.HasPrefix(id, "STS.") {
 		a.ReportCredentials(idKey, diagnostic.Doubtful, "it is the ID of a temporary access key, and its token is not "+
@@ -115,8 +115,8 @@ func (a rewriter) useCredentials(hasGlobal bool) {
 	}
 }
 
-// checkSwitches reports vSwitches that the provider skips (CfgMetaData in pkg/provider/alibaba/base/metadata.go). Without
-// vpcid it asks the metadata service for all of them.
+// checkSwitches reports vSwitches that the provider skips (CfgMetaData in pkg/provider/alibaba/base/metadata.go).
+// Without vpcid it asks the metadata service for all of them.
 func (a rewriter) checkSwitches() {
 	switches := a.Value("Global", "vswitchid")
 	if switches.String() == "" || a.Text("Global", "vpcid") == "" {

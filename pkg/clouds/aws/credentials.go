@@ -131,12 +131,21 @@ func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
 		return diagnostic.Typo, "it is a placeholder: write the key that AWS gave"
 	case half == secretKey && isID:
 		return diagnostic.Typo, "it is the ID of a key: write the secret here, and the ID in " + keyID
-	case half == keyID && otherID.MatchString(text):
+	case half == keyID:
+		return keyIDMistake(text)
+	}
+	return "", ""
+}
+
+// keyIDMistake is keyMistake for the ID.
+func keyIDMistake(text string) (kind diagnostic.Kind, mistake string) {
+	switch {
+	case otherID.MatchString(text):
 		return diagnostic.Typo, "it is the number of an account, or the ID of a user or role: write the ID of an access " +
 			"key, such as AKIA…"
-	case half == keyID && !keyIDCharacters.MatchString(text):
+	case !keyIDCharacters.MatchString(text):
 		return diagnostic.Typo, "it has more than letters and digits in it: write only the ID of an access key, such as AKIA…"
-	case half == keyID && isID && strings.HasPrefix(text, "ASIA"):
+	case keyIDPattern.MatchString(text) && strings.HasPrefix(text, "ASIA"):
 		return diagnostic.Doubtful, "it is the ID of a temporary key, and the session token that AWS wants with it is not " +
 			"delivered: write a permanent key, or a role"
 	}

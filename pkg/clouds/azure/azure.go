@@ -178,7 +178,8 @@ func (a *rewriter) checkInfrastructure() {
 			continue
 		}
 		if fact.key != "resourceManagerEndpoint" && !isName(fact.value) {
-			a.ReportInfrastructure(statusField+fact.field, diagnostic.Typo, "%s must be %s", confdoc.Quoted(fact.value), onlyName)
+			a.ReportInfrastructure(statusField+fact.field, diagnostic.Typo, "%s must be %s", confdoc.Quoted(fact.value),
+				onlyName)
 			continue
 		}
 		if !strings.EqualFold(named, strings.TrimSuffix(fact.value, "/")) {
@@ -248,8 +249,8 @@ func (a *rewriter) checkNetwork() {
 	location := a.Text("location")
 	name := strings.ToLower(strings.ReplaceAll(location, " ", ""))
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" && !a.stack {
-		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, but a location has letters and digits only: write "+
-			"its name, such as westeurope", confdoc.Quoted(location))
+		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, but a location has letters and digits only: "+
+			"write its name, such as westeurope", confdoc.Quoted(location))
 	} else if name != location && !a.stack {
 		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, for which the cloud-controller-manager finds "+
 			"no zones: write %s", confdoc.Quoted(location), name)

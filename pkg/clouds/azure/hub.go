@@ -53,9 +53,10 @@ func (a *rewriter) checkEndpoints() {
 	}
 	endpoints := reader.Read(text, a.Findings)
 	a.checkStack(endpoints)
-	if audience := endpoints.Value("tokenAudience"); clouds.IsUnder(clouds.HostOf(audience.String()), resourceManagers...) {
-		endpoints.Reportf(audience, diagnostic.Typo, "tokenAudience is %s, whose tokens an Azure Stack Hub rejects: write the "+
-			"Azure Stack Hub's", confdoc.Quoted(audience.Text))
+	audience := endpoints.Value("tokenAudience")
+	if clouds.IsUnder(clouds.HostOf(audience.String()), resourceManagers...) {
+		endpoints.Reportf(audience, diagnostic.Typo, "tokenAudience is %s, whose tokens an Azure Stack Hub rejects: write "+
+			"the Azure Stack Hub's", confdoc.Quoted(audience.Text))
 	}
 	// GetAzureCloudConfigAndEnvConfig in azclient's cloud.go uses these two only together.
 	for _, key := range required[:2] {

@@ -161,12 +161,14 @@ func (g *rewriter) checkEndpoints() {
 // computePath matches the path of the API of Compute Engine, to which the provider appends projects/.
 var computePath = regexp.MustCompile(`^https://[^/]+/compute/[^/]+/?$`)
 
-// endEndpoint reports an API endpoint of Google without the path of the API, and appends a slash, because the provider concatenates the endpoint and the paths of networks.
+// endEndpoint reports an API endpoint of Google without the path of the API. It appends a slash to others, because the
+// provider concatenates the endpoint and the paths of networks.
 func (g *rewriter) endEndpoint() {
 	address := g.Text("global", "api-endpoint")
 	if clouds.IsSecureUnder(address, "googleapis.com") && !computePath.MatchString(address) {
 		g.Reportf(g.Value("global", "api-endpoint"), diagnostic.Typo, "api-endpoint is %s, but must be like "+
-			"https://compute.googleapis.com/compute/v1/: the cloud-controller-manager appends projects/", confdoc.Quoted(address))
+			"https://compute.googleapis.com/compute/v1/: the cloud-controller-manager appends projects/",
+			confdoc.Quoted(address))
 	} else if address != "" && !strings.HasSuffix(address, "/") {
 		g.Put(confdoc.NewText(address+"/"), diagnostic.Rewritten,
 			"the cloud-controller-manager appends the names of networks to it", "global", "api-endpoint")

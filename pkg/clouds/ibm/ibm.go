@@ -71,8 +71,8 @@ func RewritePowerVS(src clouds.Source) clouds.Result {
 	return i.finish(powerVSEndpoints)
 }
 
-// override stores an endpoint of Infrastructure. It reports one that the API server rejects (IBMCloudServiceEndpoint and
-// PowerVSServiceEndpoint in openshift/api).
+// override stores an endpoint of Infrastructure. It reports one that the API server rejects (IBMCloudServiceEndpoint
+// and PowerVSServiceEndpoint in openshift/api).
 func (i *rewriter) override(service, url string) {
 	for _, endpoint := range powerVSEndpoints {
 		if strings.EqualFold(endpoint.service, service) && endpoint.service != service {
