@@ -1,7 +1,9 @@
 package customccm
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"path"
 	"regexp"
 	"slices"
@@ -112,7 +114,7 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 }
 
 // imageName matches the images that the kubelet accepts. It does not limit the length of a digest.
-var imageName = regexp.MustCompile(`^([^/\s]+/)?[a-z0-9]([a-z0-9._/-]*[a-z0-9])?(:[\w.-]{1,128})?` +
+var imageName = regexp.MustCompile(`^(([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?/)?[a-z0-9]([a-z0-9._/-]*[a-z0-9])?(:[\w.-]{1,128})?` +
 	`(@[\w.+-]+:[0-9a-fA-F]+)?$`)
 
 func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
@@ -207,7 +209,11 @@ var mistakes = []struct {
 	{regexp.MustCompile(`^--cloud-provider=external$`), "external is the kubelet's value, with which a " +
 		"cloud-controller-manager exits: write the name of its provider"},
 	{regexp.MustCompile(`(^|[^$])\$(\{|[A-Za-z_])`), "no shell expands the variable: write $(NAME)"},
-	{regexp.MustCompile(`^--[\w-]+=("[^"]*"|'[^']*')$`), "no shell removes the quotes: write the value without them"},
+	{regexp.MustCompile(`^--[\w-]+=("[^"]*"|'[^']*')$|^[“”]|[“”]$`), "no shell removes the quotes: write the value " +
+		"without them"},
+	{regexp.MustCompile(`^\s|\s$`), "the whitespace at its start or end is a part of it: remove it"},
+	{regexp.MustCompile(`^-[A-Za-z]\w*-[\w-]+(=|$)`), "most cloud-controller-managers expect a flag of one letter after " +
+		"one dash: write --"},
 }
 
 // checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
@@ -260,6 +266,11 @@ func (r *report) checkElection(c CCM, words []string, candidate Candidate) {
 				"set it unless the cloud-controller-manager renews this lease by default", name, want, candidate.Lease)
 		}
 	}
+	const lock = "leader-elect-resource-lock"
+	if got, _ := FlagValue(words, lock); slices.Contains([]string{"configmaps", "endpoints"}, got) {
+		r.reject(at("args"), "--%s is %s, which Kubernetes has removed, and the operator detects the leader by %s; remove "+
+			"the flag or use --%[1]s=leases", lock, got, candidate.Lease)
+	}
 }
 
 // checkEnvironment rejects variables that the operator sets, except for the cluster's proxy.
@@ -289,6 +300,12 @@ func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, words
 	if given && moved != served && (spec.Probe == nil || spec.Probe.Port == 0) {
 		r.reject(at("probe.port"), "--secure-port is %s, but the default probe uses port %s and would restart the "+
 			"cloud-controller-manager repeatedly; set the probe's port", moved, served)
+	}
+	bound, _ := FlagValue(words, "bind-address")
+	isProbed := spec.Probe == nil || spec.Probe.Port == 0 || fmt.Sprint(spec.Probe.Port) == cmp.Or(moved, served)
+	if address, err := netip.ParseAddr(bound); err == nil && address.IsLoopback() && isProbed {
+		r.reject(at("args"), "--bind-address is %s, but the kubelet probes the node's IP and would restart the "+
+			"cloud-controller-manager repeatedly; remove the flag", bound)
 	}
 }
 

@@ -156,6 +156,13 @@ func TestSpecCustomChangesThePod(t *testing.T) {
 			custom: `{image: registry/ccm:1, probe: {port: 65535}}`,
 			want:   probed("HTTPS", "/healthz", 65535),
 		},
+		"a server on localhost beside the one that the kubelet probes": {
+			custom: `{image: registry/ccm:1, args: [--bind-address=::1], probe: {port: 8080}}`,
+			want: func(c *corev1.Container) {
+				probed("HTTPS", "/healthz", 8080)(c)
+				c.Args = append(c.Args, "--bind-address=::1")
+			},
+		},
 		"only the port of a probe": {
 			custom: `{image: registry/ccm:1, args: [--secure-port=10300], probe: {port: 10300}}`,
 			want: func(c *corev1.Container) {
@@ -368,6 +375,16 @@ func TestRejectedSpecCustom(t *testing.T) {
 			custom: `{image: registry/ccm:1, args: [--secure-port=10300]}`,
 			want: []string{at + "probe.port: --secure-port is 10300, but the default probe uses port 10258 and " +
 				"would restart the cloud-controller-manager repeatedly; set the probe's port"},
+		},
+		"a server on localhost, which the kubelet cannot probe": {
+			custom: `{image: registry/ccm:1, args: [--bind-address=127.0.0.1], probe: {port: 10258}}`,
+			want: []string{at + "args: --bind-address is 127.0.0.1, but the kubelet probes the node's IP and would restart " +
+				"the cloud-controller-manager repeatedly; remove the flag"},
+		},
+		"a lock that Kubernetes has removed": {
+			custom: `{image: registry/ccm:1, args: [--leader-elect-resource-lock=configmaps]}`,
+			want: []string{at + "args: --leader-elect-resource-lock is configmaps, which Kubernetes has removed, and " +
+				lease + "; remove the flag or use --leader-elect-resource-lock=leases"},
 		},
 		"a file that is not delivered": {
 			custom: `{image: registry/ccm:1, secrets: [{name: a}],
