@@ -233,7 +233,7 @@ func TestTheStepCopiesNothingWithoutTheCapability(t *testing.T) {
 	manifests := n.files("manifests")
 	code, stderr := n.step("")
 	require.Equal(t, 0, code, stderr)
-	require.Equal(t, "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version "+
+	require.Equal(t, "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version "+
 		"disables the capability CloudControllerManager: no files are written\n", strings.ReplaceAll(stderr, n.dir+"/", ""))
 	require.Equal(t, manifests, n.files("manifests"))
 	require.Equal(t, []string{"kube-apiserver-pod.yaml"}, n.files("bootstrap-manifests"))

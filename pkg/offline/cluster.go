@@ -153,13 +153,8 @@ const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 // Without a ClusterVersion, or without spec.capabilities in it, every capability is enabled. A set that this release
 // does not know disables nothing, because only the cluster-version-operator can interpret it.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
-	const kind = "ClusterVersion"
-	// The installer writes a namespace into this cluster-scoped object.
-	found := c.objects.first(func(m Manifest) bool { return m.GVK.Group == configv1.GroupName && m.GVK.Kind == kind })
-	if found == nil {
-		found = c.objects.find(configv1.GroupName, kind, "", "version")
-	}
 	version := &configv1.ClusterVersion{}
+	found := c.objects.find(configv1.GroupName, "ClusterVersion", "", "version")
 	if _, err := decodeInto(found, version); found == nil || err != nil {
 		return nil, err
 	}

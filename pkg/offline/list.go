@@ -76,6 +76,9 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 			"such as config.openshift.io/v1", h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
+	if version.Group != corev1.GroupName && slices.Contains(inputKinds[version.Group], h.Kind) {
+		m.Namespace = "" // These kinds are cluster-scoped. The API server drops the namespace.
+	}
 	if err := cmp.Or(m.checkKind(), m.checkName(), m.checkFields()); err != nil {
 		return nil, err
 	}

@@ -152,6 +152,7 @@ func (c *Cluster) index(kind string, object object) (cache.Indexer, error) {
 		return newIndex(), nil // the observers keep what they observed before
 	}
 	object.SetName(operatorclient.Instance)
+	object.SetNamespace("") // see objectsOf
 	index := newIndex()
 	if err := index.Add(object); err != nil {
 		return nil, fmt.Errorf("indexing %s: %w", kind, err)

@@ -245,7 +245,7 @@ func TestTheCapabilityDecidesWhetherAnythingIsWritten(t *testing.T) {
 				require.Contains(t, n.outputFiles(), podOutput)
 				return
 			}
-			require.Equal(t, result{stderr: "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version " +
+			require.Equal(t, result{stderr: "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version " +
 				"disables the capability CloudControllerManager: no files are written\n"}, got)
 			require.NoDirExists(t, n.path("out"))
 		})

@@ -126,5 +126,5 @@ func TestUnusualConfigurationsAreNotRefused(t *testing.T) {
 		require.False(t, rejected, lines)
 		all++
 	})
-	require.Equal(t, 117, all)
+	require.Equal(t, 118, all)
 }

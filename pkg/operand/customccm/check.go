@@ -114,8 +114,8 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 }
 
 // imageName matches the images that the kubelet accepts. It does not limit the length of a digest.
-var imageName = regexp.MustCompile(`^(([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?/)?[a-z0-9]([a-z0-9._/-]*[a-z0-9])?(:[\w.-]{1,128})?` +
-	`(@[\w.+-]+:[0-9a-fA-F]+)?$`)
+var imageName = regexp.MustCompile(`^(([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?/)?[a-z0-9]([a-z0-9._/-]*[a-z0-9])?` +
+	`(:[\w.-]{1,128})?(@[\w.+-]+:[0-9a-fA-F]+)?$`)
 
 func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
 	if spec.Image != "" && !imageName.MatchString(spec.Image) {
