@@ -16,6 +16,7 @@ import (
 const (
 	token        = "access-token"
 	region       = "region"
+	vpc          = "cluster-vpc-id"
 	rateLimit    = "api-rate-limit-qps"
 	balancerType = "default-lb-type"
 	firewallName = "public-access-firewall-name"
@@ -27,7 +28,7 @@ const (
 // DEFAULT_LB_TYPE, PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS (cloud-controller-manager/do/cloud.go
 // and metadata.go of digitalocean-cloud-controller-manager at commit 70d527e38456). No Go module proxy has a release of
 // the provider to compare with.
-var keys = []string{token, region, "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName,
+var keys = []string{token, region, "cluster-id", vpc, rateLimit, balancerType, firewallName,
 	firewallTags}
 
 // balancerTypes are the load balancer types that the provider knows, its default first.
@@ -79,6 +80,10 @@ func checkSettings(run clouds.Run, values map[string]string) {
 	if strings.ToLower(values[region]) != values[region] {
 		run.ReportCredentials(region, diagnostic.Typo, "the value has capitals, but no region of DigitalOcean does: write "+
 			"it in lower case, such as nyc3")
+	}
+	if values[vpc] != "" && !confdoc.IsUUID(values[vpc]) {
+		run.ReportCredentials(vpc, diagnostic.Typo, "the value is no UUID, so DigitalOcean rejects every load balancer: "+
+			"write the ID of the VPC, not its name or address")
 	}
 	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
 		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and "+
