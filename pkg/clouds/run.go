@@ -83,9 +83,7 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 			r.ReportCredentials(key, diagnostic.Rewritten, "leading and trailing whitespace is removed")
 		}
 		r.CheckTyped(key, out[key])
-		if assignment.MatchString(text) {
-			r.ReportCredentials(key, diagnostic.Typo, "it starts with the name of a variable: write only the value")
-		}
+		r.CheckAssignment(key, text)
 		if !utf8.ValidString(text) {
 			r.RejectCredentials(key, "%s", NoText)
 		} else if strings.ContainsFunc(out[key], isUnprintable) {
@@ -101,6 +99,13 @@ const NoText = "it is not text: encode the value in base64 once, or write it bel
 
 // assignment matches a line of a shell's script. A base64 value has no underscore.
 var assignment = regexp.MustCompile(`^(export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=[^=]`)
+
+// CheckAssignment reports a value that starts with the name of a variable.
+func (r Run) CheckAssignment(key, text string) {
+	if assignment.MatchString(text) {
+		r.ReportCredentials(key, diagnostic.Typo, "it starts with the name of a variable: write only the value")
+	}
+}
 
 // CheckTyped reports a value that is probably not what the cloud issued.
 func (r Run) CheckTyped(key, text string) {

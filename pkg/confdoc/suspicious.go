@@ -44,6 +44,7 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	first, _ := utf8.DecodeRuneInString(n.Text)
 	last, size := utf8.DecodeLastRuneInString(n.Text)
 	onlyINI, isPair := quotes[[2]rune{first, last}]
+	isCredential := field.Secret && d.Input == diagnostic.Credentials
 	var message string
 	switch {
 	case isPair && len(n.Text) > size && (d.Format == INI || !onlyINI):
@@ -52,6 +53,10 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 		message = fmt.Sprintf("the value starts with the invisible character %U: remove it", first)
 	case isInvisible(last):
 		message = fmt.Sprintf("the value ends with the invisible character %U: remove it", last)
+	case isCredential && IsBase64([]byte(n.Text)):
+		message = TooMuchBase64
+	case isCredential && strings.ContainsAny(n.Text, "\r\n") && !strings.Contains(n.Text, "-----BEGIN "):
+		message = "the line break is part of the value: write it without"
 	case IsPlaceholder(n.Text) && !field.Secret:
 		message = "the value is a placeholder, " + Quoted(n.Text) + ": replace it"
 	case callout.MatchString(n.Text) && !field.Secret:
@@ -61,6 +66,13 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	}
 	d.Reportf(n, diagnostic.Typo, "%s: %s", path, message)
 	return true
+}
+
+// IsGarbled reports whether a text is not UTF-8, or starts or ends with a character that editors do not show.
+func IsGarbled(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return isInvisible(first) || isInvisible(last) || !utf8.ValidString(text) || strings.Contains(text, "\x00")
 }
 
 // isInvisible reports whether editors do not show the character. They show whitespace of ASCII.

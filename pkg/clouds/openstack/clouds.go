@@ -146,6 +146,9 @@ func (c cloudsFile) checkAuthValues(text []byte) {
 		n := e.Value
 		isPlain := n.Kind == confdoc.TextNode && n.Style == 0 && n.Line > 0
 		switch {
+		case e.Name == "project_id" && isName.MatchString(n.Text):
+			c.Reportf(n, diagnostic.Doubtful, "it looks like the name of a project, but must be the ID: write the ID, or "+
+				"project_name and project_domain_name")
 		case strings.HasSuffix(e.Name, "domain_id") && n.Text == "Default":
 			c.Reportf(n, diagnostic.Doubtful, "it is the name of Keystone's first domain, whose ID is default: write it in "+
 				"lower case, or write %s", strings.Replace(e.Name, "_id", "_name", 1))
@@ -155,6 +158,9 @@ func (c cloudsFile) checkAuthValues(text []byte) {
 		}
 	}
 }
+
+// isName matches a text without digits, which an ID of Keystone hardly is.
+var isName = regexp.MustCompile(`^[^0-9<>${}]{3,}$`)
 
 func isSecretName(name string) bool {
 	return name == "password" || name == "application_credential_secret"

@@ -102,7 +102,8 @@ var tree = confdoc.Reader{
 			confdoc.Dropped("the provider sets it itself", "secretref"))}},
 		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
 		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
-	}, confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
+	}, confdoc.Field{Is: confdoc.Any, Legacy: "its name in YAML is vcenter: correct it", Mistaken: true}.
+		For(virtualCenter, "virtualCenter"), confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
 }
 
 func isPort(text string) bool {
