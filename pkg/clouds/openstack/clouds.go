@@ -159,7 +159,7 @@ func (c cloudsFile) checkAuthValues(text []byte) {
 	}
 }
 
-// isName matches a text without digits, which an ID of Keystone hardly is.
+// isName matches a text without digits. Keystone's IDs of projects are hexadecimal.
 var isName = regexp.MustCompile(`^[^0-9<>${}]{3,}$`)
 
 func isSecretName(name string) bool {
