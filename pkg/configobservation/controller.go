@@ -26,7 +26,9 @@ import (
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/eventfilter"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // Inertia is 0, because an invalid configuration does not recover by itself.
@@ -69,6 +71,12 @@ func NewListers(
 			authentication.Informer(),
 		},
 	}
+}
+
+// redacting keeps the passwords of proxies out of events, and thus out of the log. library-go records the difference
+// between two observed configurations, and its proxy observer records the URLs.
+func redacting(recorder events.Recorder) events.Recorder {
+	return eventfilter.New(recorder, func(_, message string) (string, bool) { return redaction.Logins(message), true })
 }
 
 func logLevel(operatorClient v1helpers.OperatorClient) func() (operatorv1.LogLevel, error) {

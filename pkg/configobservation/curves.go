@@ -2,7 +2,6 @@ package configobservation
 
 import (
 	"crypto/tls"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -25,11 +24,8 @@ var curveIDs = map[configv1.TLSGroup]tls.CurveID{
 // chooses. The API server persists groups only while the feature gate TLSGroupPreferences is enabled. Go and the flag
 // ignore the order, so the numbers are sorted: another order causes no rollout. Groups of a later release are omitted.
 func observeCurvePreferences(listers Listers, _ map[string]any) (any, error) {
-	server, err := get(listers.APIServers, "apiserver")
-	if errors.Is(err, errUnknown) {
-		return nil, nil
-	}
-	if err != nil {
+	server, err := find(listers.APIServers, "apiserver")
+	if err != nil || server == nil {
 		return nil, err
 	}
 	profile := server.Spec.TLSSecurityProfile

@@ -1,6 +1,7 @@
 package configobservation
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -80,25 +80,22 @@ func mergeMaps(into, from map[string]any) {
 // observeServiceNetworks reads the installer's spec until the network operator has written the status. No cluster is
 // without service networks: a Network that names none is incomplete.
 func observeServiceNetworks(listers Listers, _ map[string]any) (any, error) {
-	network, err := get(listers.Networks, "network")
-	if err != nil {
+	network, err := find(listers.Networks, "network")
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	for _, networks := range [][]string{network.Status.ServiceNetwork, network.Spec.ServiceNetwork} {
-		if len(networks) > 0 {
-			return networks, nil
-		}
+	case network != nil && len(network.Status.ServiceNetwork) > 0:
+		return network.Status.ServiceNetwork, nil
+	case network != nil && len(network.Spec.ServiceNetwork) > 0:
+		return network.Spec.ServiceNetwork, nil
 	}
 	return nil, errUnknown
 }
 
 // observeTrustedCA observes the name of the ConfigMap with the administrator's CAs. Without a Proxy there is none.
 func observeTrustedCA(listers Listers, _ map[string]any) (any, error) {
-	current, err := get(listers.Proxies, "proxy")
-	if errors.Is(err, errUnknown) {
-		return nil, nil
-	}
-	if err != nil {
+	current, err := find(listers.Proxies, "proxy")
+	if err != nil || current == nil {
 		return nil, err
 	}
 	return current.Spec.TrustedCA.Name, nil
@@ -115,11 +112,8 @@ func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
 // observeNodeWorkers returns nothing if the administrator leaves the number to the platform.
 func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
 	initialization, err := listers.NodeInitialization()
-	if err != nil {
+	if err != nil || initialization == nil || initialization.MaxConcurrentNodes == 0 {
 		return nil, err
-	}
-	if initialization == nil || initialization.MaxConcurrentNodes == 0 {
-		return nil, nil
 	}
 	return strconv.Itoa(int(initialization.MaxConcurrentNodes)), nil
 }
@@ -198,9 +192,9 @@ func text(value any) string {
 // observeFeatureGates observes which gates of featuregate.Gates are enabled. Unlike library-go's FeatureGateAccess, it
 // reads the FeatureGate on every run, so a changed gate requires no restart. Without a FeatureGate nothing changes.
 func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
-	gate, err := get(listers.FeatureGates, "featuregate")
-	if err != nil {
-		return nil, err
+	gate, err := find(listers.FeatureGates, "featuregate")
+	if err != nil || gate == nil {
+		return nil, cmp.Or(err, errUnknown)
 	}
 	const name = "featuregate.config.openshift.io/" + operatorclient.Instance
 	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
@@ -232,12 +226,9 @@ const allowedNamesKey = "requestheader-allowed-names"
 // then omitted. Without the ConfigMap the previous value stays; the controller of the client CAs reports that.
 func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, error) {
 	const namespace, name = operatorclient.KubeSystemNamespace, operatorclient.APIServerAuthentication
-	source, err := listers.Authentication.ConfigMaps(namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, errUnknown
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading configmap/%s in %s: %w", name, namespace, err)
+	source, err := operatorclient.Find(listers.Authentication.ConfigMaps(namespace), "configmap", namespace, name)
+	if err != nil || source == nil {
+		return nil, cmp.Or(err, errUnknown)
 	}
 	written, exists := source.Data[allowedNamesKey]
 	if !exists {

@@ -1,11 +1,9 @@
 package configobservation
 
 import (
-	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
@@ -115,13 +113,10 @@ func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformSt
 // timings stay those for several nodes, which the predecessor uses everywhere. A standby waits for its own lease
 // duration: with 137 seconds it would take the lease from a leader that may act for 240.
 func onSingleNode(value string) reader {
-	return func(listers Listers, _ map[string]any) (any, error) {
-		infrastructure, err := getInfrastructure(listers)
-		if err != nil || infrastructure.Status.PlatformStatus == nil {
-			return nil, errUnknown
-		}
-		if infrastructure.Status.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
-			return nil, nil
+	topology := fromInfrastructure(func(i *configv1.Infrastructure) any { return i.Status.ControlPlaneTopology })
+	return func(listers Listers, existing map[string]any) (any, error) {
+		if of, err := topology(listers, existing); err != nil || of != configv1.SingleReplicaTopologyMode {
+			return nil, err
 		}
 		if predecessor, err := listers.Predecessor(); err != nil || predecessor {
 			return nil, err
@@ -131,24 +126,17 @@ func onSingleNode(value string) reader {
 }
 
 func getInfrastructure(listers Listers) (*configv1.Infrastructure, error) {
-	infrastructure, err := get(listers.Infrastructures, "infrastructure")
-	if errors.Is(err, errUnknown) {
-		return nil, fmt.Errorf("infrastructure.config.openshift.io/%s does not exist: the installer writes it, "+
+	infrastructure, err := find(listers.Infrastructures, "infrastructure")
+	if infrastructure == nil && err == nil {
+		err = fmt.Errorf("infrastructure.config.openshift.io/%s does not exist: the installer writes it, "+
 			"restore it from the cluster's installation or a backup", operatorclient.Instance)
 	}
 	return infrastructure, err
 }
 
-// get returns a singleton of config.openshift.io, or errUnknown if it does not exist.
-func get[T any](lister interface{ Get(name string) (T, error) }, resource string) (T, error) {
-	object, err := lister.Get(operatorclient.Instance)
-	if apierrors.IsNotFound(err) {
-		return object, errUnknown
-	}
-	if err != nil {
-		return object, fmt.Errorf("reading %s.config.openshift.io/%s: %w", resource, operatorclient.Instance, err)
-	}
-	return object, nil
+// find returns a singleton of config.openshift.io, nil if it does not exist.
+func find[T any](lister interface{ Get(name string) (*T, error) }, resource string) (*T, error) {
+	return operatorclient.Find(lister, resource+".config.openshift.io", "", operatorclient.Instance)
 }
 
 // cloudConfig observes which ConfigMap contains the cloud configuration. spec.custom takes precedence where it applies.

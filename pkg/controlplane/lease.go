@@ -29,7 +29,6 @@ type Lease struct {
 	// former is the record that the previous process of the operator in this pod left, until the first sight of the lease.
 	former *Record
 
-	clock        clock.PassiveClock
 	registration cache.ResourceEventHandlerRegistration
 	handlers     []cache.ResourceEventHandler
 }
@@ -56,14 +55,15 @@ type Record struct {
 
 // NewLease returns the Lease that follows the informer. It must be called before the informer starts.
 func NewLease(informer coordinationinformers.LeaseInformer, clock clock.PassiveClock) (*Lease, error) {
-	l := &Lease{clock: clock}
+	l := &Lease{}
 	follow := func(record func(*coordinationv1.Lease, time.Time), obj any, call func(cache.ResourceEventHandler)) {
 		if lease := leaseOf(obj); lease != nil {
 			record(lease, clock.Now())
 			l.call(call)
 		}
 	}
-	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	var err error
+	l.registration, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, isInInitialList bool) {
 			follow(l.See, obj, func(h cache.ResourceEventHandler) { h.OnAdd(obj, isInInitialList) })
 		},
@@ -77,7 +77,6 @@ func NewLease(informer coordinationinformers.LeaseInformer, clock clock.PassiveC
 	if err != nil {
 		return nil, fmt.Errorf("watching lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
-	l.registration = registration
 	return l, nil
 }
 

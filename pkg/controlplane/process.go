@@ -64,11 +64,8 @@ func (r *Record) observe(v *View, certain bool) {
 	if r.ObservedStaleSince.After(r.Process.Since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}
-	var container corev1.ContainerStatus
 	pod := v.StaticPod(holder.Node)
-	if pod != nil {
-		container = ContainerStatus(pod)
-	}
+	container := ContainerStatus(pod)
 	id := container.ContainerID
 	switch {
 	case !certain:

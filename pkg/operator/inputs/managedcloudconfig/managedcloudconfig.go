@@ -36,8 +36,7 @@ const acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input
 
 type controller struct {
 	dependencies.Deps
-	managedConfig coreinformers.ConfigMapInformer
-	reader        inputs.Reader
+	reader inputs.Reader
 }
 
 // New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
@@ -55,10 +54,8 @@ func New(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapI
 }
 
 func newController(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapInformer) *controller {
-	return &controller{
-		Deps: d, managedConfig: managedConfig,
-		reader: inputs.Listers{UserConfig: userConfig.Lister(), ManagedConfig: managedConfig.Lister()},
-	}
+	reader := inputs.Listers{UserConfig: userConfig.Lister(), ManagedConfig: managedConfig.Lister()}
+	return &controller{Deps: d, reader: reader}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
