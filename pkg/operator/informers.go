@@ -84,16 +84,15 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		nodeManager: namespaced(kube, operand.Namespace, named(operand.NodeManager)),
 		allNodes: informers.NewSharedInformerFactoryWithOptions(
 			kube, resync, informers.WithTransform(nodedeletion.StripNode)),
-		pki: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
-			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
-			configinformers.WithTransform(stripManagedFields)),
-		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
-			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
-			configinformers.WithTransform(stripManagedFields)),
-		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
-			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)),
-			configinformers.WithTransform(stripManagedFields)),
+		pki:             ofConfig(config, operatorclient.Instance),
+		config:          ofConfig(config, operatorclient.Instance),
+		clusterOperator: ofConfig(config, operatorclient.ClusterOperator),
 	}
+}
+
+func ofConfig(config configclient.Interface, name string) configinformers.SharedInformerFactory {
+	return configinformers.NewSharedInformerFactoryWithOptions(config, resync,
+		configinformers.WithTweakListOptions(named(name)), configinformers.WithTransform(stripManagedFields))
 }
 
 // controlPlaneNodes returns the informers of the control-plane Nodes, whose handlers get no heartbeats.

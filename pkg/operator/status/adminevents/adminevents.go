@@ -43,15 +43,11 @@ var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` 
 // New returns a recorder that passes the events for administrators to recorder.
 func New(recorder events.Recorder) events.Recorder {
 	return eventfilter.New(recorder, func(reason, message string) (string, bool) {
-		if isForAdministrators(reason, message) {
-			return printable.Cut(message, maxMessage), true
+		isUnflipped := reason == statusChanged && !statusFlipped.MatchString(message)
+		if bookkeeping.Has(reason) || isUnflipped || lostRace.MatchString(message) {
+			klog.InfoS("not an event", "reason", reason, "message", message)
+			return "", false
 		}
-		klog.InfoS("not an event", "reason", reason, "message", message)
-		return "", false
+		return printable.Cut(message, maxMessage), true
 	})
-}
-
-func isForAdministrators(reason, message string) bool {
-	return !bookkeeping.Has(reason) && (reason != statusChanged || statusFlipped.MatchString(message)) &&
-		!lostRace.MatchString(message)
 }

@@ -51,7 +51,7 @@ func TestThePredecessorsStatusIsContinued(t *testing.T) {
 			require.NoError(t, indexer.Add(clusterOperator(tc.existing...)))
 			client := configfake.NewClientset(clusterOperator(tc.existing...))
 			wanted := clusterOperator(tc.wanted...)
-			updated, err := successor{client.ConfigV1(), configv1listers.NewClusterOperatorLister(indexer)}.ClusterOperators().
+			updated, err := successor{client.ConfigV1().ClusterOperators(), configv1listers.NewClusterOperatorLister(indexer)}.ClusterOperators().
 				UpdateStatus(t.Context(), wanted, metav1.UpdateOptions{})
 			require.NoError(t, err)
 			require.Equal(t, tc.updated, updated.Status.Conditions)
