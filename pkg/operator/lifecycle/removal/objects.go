@@ -226,12 +226,8 @@ func (c *controller) report(ctx context.Context, step observedplatform.Removal, 
 	if len(waiting) > 0 {
 		message = "waiting for " + diagnostic.Few(waiting)
 	}
-	degraded := operatorclient.AsExpected(DegradedCondition)
-	if len(problems) > 0 {
-		degraded = operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, "NodesNotClean",
-			diagnostic.JoinFew(problems, "; ", "; and %d more"))
-	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, degraded,
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
+		operatorclient.Problem(DegradedCondition, "NodesNotClean", diagnostic.JoinFew(problems, "; ", "; and %d more")),
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
 }
 

@@ -105,11 +105,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		}
 	}
 	reconciler.After(syncCtx, at.next)
-	condition := operatorclient.AsExpected(predecessor.ConditionType)
-	if at.reason != "" {
-		condition = operatorclient.NewCondition(predecessor.ConditionType, operatorv1.ConditionTrue, at.reason, at.message)
-	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
+		operatorclient.Problem(predecessor.ConditionType, at.reason, at.message))
 }
 
 // tidy drops the run-level label on a platform that needs no CCM, where the predecessor ran none either. The label

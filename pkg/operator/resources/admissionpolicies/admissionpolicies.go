@@ -155,9 +155,7 @@ func (c *controller) needed(observed platform.Platform) ([]*admissionv1.Validati
 func (c *controller) compare(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
 	o := object{"validatingadmissionpolicy", policy.Name, purposes[policy.Name], policyMissing}
 	policies := operatorclient.Cached(c.policies.Lister().Get, c.client().ValidatingAdmissionPolicies().Get)
-	findings, err := assess(ctx, o, policies, func(live *admissionv1.ValidatingAdmissionPolicy) bool {
-		return equality.Semantic.DeepEqual(live.Spec, policy.Spec)
-	})
+	findings, err := assess(ctx, o, policies, policy, func(p *admissionv1.ValidatingAdmissionPolicy) any { return p.Spec })
 	binding := c.payload.bindings[policy.Name]
 	if err != nil || binding == nil {
 		return findings, err
@@ -171,9 +169,8 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 		}
 		return findings, nil
 	}
-	found, err := assess(ctx, o, bindings, func(live *admissionv1.ValidatingAdmissionPolicyBinding) bool {
-		return equality.Semantic.DeepEqual(live.Spec, binding.Spec)
-	})
+	found, err := assess(ctx, o, bindings, binding,
+		func(b *admissionv1.ValidatingAdmissionPolicyBinding) any { return b.Spec })
 	return append(findings, found...), err
 }
 
@@ -182,16 +179,14 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	want, binding := c.payload.labels, c.payload.labelsBinding
 	findings, err := assess(ctx, object{"mutatingadmissionpolicy", want.Name, labelsPurpose, policyMissing},
-		c.client().MutatingAdmissionPolicies().Get, func(live *admissionv1.MutatingAdmissionPolicy) bool {
-			return equality.Semantic.DeepEqual(live.Spec, want.Spec)
-		})
+		c.client().MutatingAdmissionPolicies().Get, want,
+		func(p *admissionv1.MutatingAdmissionPolicy) any { return p.Spec })
 	if err != nil {
 		return nil, err
 	}
 	found, err := assess(ctx, object{"mutatingadmissionpolicybinding", binding.Name, labelsPurpose, bindingMissing},
-		c.client().MutatingAdmissionPolicyBindings().Get, func(live *admissionv1.MutatingAdmissionPolicyBinding) bool {
-			return equality.Semantic.DeepEqual(live.Spec, binding.Spec)
-		})
+		c.client().MutatingAdmissionPolicyBindings().Get, binding,
+		func(b *admissionv1.MutatingAdmissionPolicyBinding) any { return b.Spec })
 	return append(findings, found...), err
 }
 
@@ -199,7 +194,7 @@ type object struct{ kind, name, purpose, missing string }
 
 // assess returns what is wrong with an object. A resource that is not served, whose 404 is no Status, is no finding.
 func assess[T any](
-	ctx context.Context, o object, get operatorclient.GetFunc[*T], isSame func(*T) bool,
+	ctx context.Context, o object, get operatorclient.GetFunc[*T], want *T, spec func(*T) any,
 ) ([]finding, error) {
 	live, err := get(ctx, o.name, metav1.GetOptions{})
 	switch {
@@ -210,7 +205,7 @@ func assess[T any](
 			restored)}}, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s/%s: %w", o.kind, o.name, err)
-	case !isSame(live):
+	case !equality.Semantic.DeepEqual(spec(live), spec(want)):
 		return []finding{{policyChanged, fmt.Sprintf("perhaps nothing %s, because spec of %s/%s is not that of this "+
 			"release; %s", o.purpose, o.kind, o.name, restored)}}, nil
 	}

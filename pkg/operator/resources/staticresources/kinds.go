@@ -149,17 +149,12 @@ func (k kind) cached(namespace, name string) object {
 	return cached
 }
 
-// watched reports whether the cache has every object of a namespace with our label. A removal may start before that.
-func (k kind) watched(namespace string) bool {
-	informer := k.informer(namespace)
-	return informer != nil && informer.HasSynced()
-}
-
-// removeOurs deletes an object if it exists and has our label, which it reports.
+// removeOurs deletes an object if it exists and has our label, which it reports. A removal may start before the cache
+// has every object of the namespace with our label.
 func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) (ours bool, err error) {
 	namespace, name := stale.GetNamespace(), stale.GetName()
 	var found object
-	if k.watched(namespace) {
+	if informer := k.informer(namespace); informer != nil && informer.HasSynced() {
 		found = k.cached(namespace, name)
 	} else if found, err = k.live(ctx, namespace, name); apierrors.IsNotFound(err) {
 		return false, nil
