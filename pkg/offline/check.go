@@ -181,11 +181,13 @@ func readGiven(file string) (*Manifest, error) {
 
 func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config, error) {
 	if payloadVersion == "" {
-		version, err := c.onlyVersion()
-		if err != nil {
+		gate := &configv1.FeatureGate{}
+		if _, err := c.config("FeatureGate", gate); err != nil {
 			return nil, nil, err
 		}
-		payloadVersion = version
+		if entries := gate.Status.FeatureGates; len(entries) == 1 {
+			payloadVersion = entries[0].Version
+		}
 	}
 	observed, err := c.Observe(payloadVersion)
 	if err != nil {
@@ -193,12 +195,4 @@ func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config
 	}
 	config, err := operandconfig.Decode(observed)
 	return observed, config, err
-}
-
-func (c *Cluster) onlyVersion() (string, error) {
-	gate := &configv1.FeatureGate{}
-	if _, err := c.config("FeatureGate", gate); err != nil || len(gate.Status.FeatureGates) != 1 {
-		return "", err
-	}
-	return gate.Status.FeatureGates[0].Version, nil
 }

@@ -115,7 +115,6 @@ func (k *check) warnUnnamed() {
 	}
 }
 
-// warnAbout warns about a field of an object's metadata.
 func (k *check) warnAbout(m Manifest, field string, cause diagnostic.Cause, message string) {
 	at := m.place("metadata", field)
 	k.report.Diagnostics = append(k.report.Diagnostics, diagnostic.Diagnostic{
@@ -262,16 +261,13 @@ func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
 	})
 }
 
-// NoneOf returns the subject of a message that a platform's Secrets are missing; empty if the platform has none.
+// NoneOf returns the subject of a message that a platform's Secrets are missing. The platform must have one.
 func NoneOf(c platform.Credentials) string {
-	switch names := secretsOf(c); len(names) {
-	case 0:
-		return ""
-	case 1:
+	names := secretsOf(c)
+	if len(names) == 1 {
 		return "no " + names[0]
-	default:
-		return "neither " + strings.Join(names, " nor ")
 	}
+	return "neither " + strings.Join(names, " nor ")
 }
 
 func secretsOf(c platform.Credentials) []string {

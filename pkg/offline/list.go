@@ -34,9 +34,6 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// isList reports whether the object is a list, for example the output of "oc get a b -o yaml".
-func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
-
 func readDocument(file string, d *document) ([]Manifest, error) {
 	if bytes.Contains(d.data, []byte("\nkind: CustomResourceDefinition\n")) {
 		// CRDs are the largest part of the rendered manifests, and no CRD is an input.
@@ -56,12 +53,13 @@ func readDocument(file string, d *document) ([]Manifest, error) {
 	return objects, nil
 }
 
-// objectsOf returns the object in m or, if it is a list, its items, which share the list's document.
+// objectsOf returns the object in m or, if it is a list such as the output of "oc get a b -o yaml", its items, which
+// share the list's document.
 func objectsOf(m Manifest) ([]Manifest, error) {
 	var h header
 	h.APIVersion, h.Kind = m.GVK.ToAPIVersionAndKind() // the list's, unless the object has its own
 	err := utiljson.Unmarshal(m.json, &h)
-	if err == nil && h.isList() {
+	if err == nil && strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" {
 		return itemsOf(m, h)
 	}
 	if err == nil && h.Metadata.Name == "" && h.Metadata.GenerateName != "" {
