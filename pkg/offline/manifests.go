@@ -18,6 +18,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
@@ -46,15 +47,11 @@ type defect struct {
 
 // String returns the object's name in messages, for example "configmap/cloud-provider-config in openshift-config".
 func (m Manifest) String() string {
-	name := strings.ToLower(m.GVK.Kind)
+	kind := strings.ToLower(m.GVK.Kind)
 	if m.GVK.Group != "" {
-		name += "." + m.GVK.Group
+		kind += "." + m.GVK.Group
 	}
-	name += "/" + m.Name
-	if m.Namespace != "" {
-		name += " in " + m.Namespace
-	}
-	return name
+	return operatorclient.ObjectName(kind, m.Namespace, m.Name)
 }
 
 // Source returns the file and the object's name.

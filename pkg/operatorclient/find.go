@@ -23,12 +23,13 @@ func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespa
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", objectName(kind, namespace, name), err)
+		return nil, fmt.Errorf("reading %s: %w", ObjectName(kind, namespace, name), err)
 	}
 	return object, nil
 }
 
-func objectName(kind, namespace, name string) string {
+// ObjectName returns the name of an object in messages.
+func ObjectName(kind, namespace, name string) string {
 	if namespace == "" {
 		return kind + "/" + name
 	}
@@ -67,7 +68,7 @@ func Delete(
 	if err == nil || apierrors.IsNotFound(err) || options.Preconditions != nil && apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("deleting %s: %w", objectName(kind, namespace, name), err)
+	return fmt.Errorf("deleting %s: %w", ObjectName(kind, namespace, name), err)
 }
 
 // Held returns an error for an object that is being deleted and only exists because of its finalizers.

@@ -305,11 +305,7 @@ func (c *cluster) get(group, kind, namespace, name string) ([]byte, error) {
 		err = errors.New("you have no right to read this: bind the roles for support")
 	}
 	if err != nil {
-		where := ""
-		if namespace != "" {
-			where = " in " + namespace
-		}
-		return nil, fmt.Errorf("reading %s/%s%s: %w", resource.Resource, name, where, err)
+		return nil, fmt.Errorf("reading %s: %w", operatorclient.ObjectName(resource.Resource, namespace, name), err)
 	}
 	return c.read[id], nil
 }

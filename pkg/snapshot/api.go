@@ -84,10 +84,7 @@ var (
 
 // single reads one object.
 func single(kind schema.GroupVersionKind, namespace, name string) Query {
-	what := strings.ToLower(kind.Kind) + "/" + name
-	if namespace != "" {
-		what += " in " + namespace
-	}
+	what := operatorclient.ObjectName(strings.ToLower(kind.Kind), namespace, name)
 	return Query{What: what, kind: kind, namespace: namespace, name: name}
 }
 

@@ -221,10 +221,7 @@ type resource struct {
 }
 
 func (r resource) String() string {
-	if namespace := r.object.GetNamespace(); namespace != "" {
-		return fmt.Sprintf("%s/%s in %s", r.kind.name, r.object.GetName(), namespace)
-	}
-	return fmt.Sprintf("%s/%s", r.kind.name, r.object.GetName())
+	return operatorclient.ObjectName(r.kind.name, r.object.GetNamespace(), r.object.GetName())
 }
 
 func (c *controller) resources(p platform.Platform) ([]resource, error) {
