@@ -8,6 +8,7 @@ package observedplatform
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -89,6 +90,15 @@ func get(
 func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	return config, decodeError(err)
+}
+
+// APIServer returns the URL of the API server for control-plane components.
+func APIServer(spec *operatorv1.OperatorSpec) (*url.URL, error) {
+	config, err := Config(spec)
+	if err != nil {
+		return nil, err
+	}
+	return config.APIServer()
 }
 
 // Managed reports whether a cloud-controller-manager must run, and whether that is known.

@@ -181,11 +181,7 @@ func (v *view) unfit(pod *corev1.Pod) string {
 // see package cmd/handover. The successor's pod is created first, because it is harmless by itself and records the
 // move, see brokenOff. A move on a single node has only the other pod.
 func (c *controller) start(ctx context.Context, v *view, m move) error {
-	observed, err := observedplatform.Config(&v.Spec().OperatorSpec)
-	if err != nil {
-		return err
-	}
-	server, err := observed.APIServer()
+	server, err := observedplatform.APIServer(&v.Spec().OperatorSpec)
 	if err != nil {
 		return err
 	}

@@ -307,11 +307,7 @@ func (c *controller) createPod(
 	if account == nil {
 		return "serviceaccount/" + hostpod.ServiceAccount, nil
 	}
-	observed, err := observedplatform.Config(&spec.OperatorSpec)
-	if err != nil {
-		return "", err
-	}
-	server, err := observed.APIServer()
+	server, err := observedplatform.APIServer(&spec.OperatorSpec)
 	if err != nil {
 		return "", err
 	}

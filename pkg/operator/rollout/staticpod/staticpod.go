@@ -142,11 +142,7 @@ func apiServer(operator v1helpers.OperatorClient) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	observed, err := observedplatform.Config(spec)
-	if err != nil {
-		return nil, err
-	}
-	return observed.APIServer()
+	return observedplatform.APIServer(spec)
 }
 
 // synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer updates.
