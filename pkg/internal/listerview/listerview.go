@@ -11,6 +11,13 @@ type Informer[T any] struct {
 	cache.SharedIndexInformer
 	// View returns what the listers return for some objects of the cache. It must not change the objects.
 	View func([]T) []T
+	// Synced reports whether what View reads has synced. It is nil if View reads nothing else.
+	Synced func() bool
+}
+
+// HasSynced reports whether the informer has synced, and what View reads.
+func (i *Informer[T]) HasSynced() bool {
+	return i.SharedIndexInformer.HasSynced() && (i.Synced == nil || i.Synced())
 }
 
 // GetIndexer returns the indexer that listers read.

@@ -34,26 +34,17 @@ func NewInformers(target informers.SharedInformerFactory, tweak func(*metav1.Lis
 	secrets := target.Core().V1().Secrets()
 	m := &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}
 	masked := func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return &informer{listerview.Informer[*corev1.Pod]{
+		return &listerview.Informer[*corev1.Pod]{
 			SharedIndexInformer: corev1informers.NewFilteredPodInformer(kube, operand.Namespace, resync,
 				cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, tweak),
-			View: m.pods,
-		}, m}
+			View: m.pods, Synced: m.synced, // No controller starts with less than the Secrets.
+		}
 	}
-	if _, isMasked := target.InformerFor(&corev1.Pod{}, masked).(*informer); !isMasked {
+	if _, isMasked := target.InformerFor(&corev1.Pod{}, masked).(*listerview.Informer[*corev1.Pod]); !isMasked {
 		panic("the factory has an informer of Pods whose listers show secrets")
 	}
 	return &Informers{target, m}
 }
-
-// informer is synced once the Secrets are, so that no controller starts with less than them.
-type informer struct {
-	listerview.Informer[*corev1.Pod]
-
-	mask *mask
-}
-
-func (i *informer) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.mask.synced() }
 
 // Informers are those of the operand's namespace.
 type Informers struct {

@@ -53,8 +53,8 @@ func currentInstallers(d dependencies.Deps) informers.SharedInformerFactory {
 			return err != nil || node.CreationTimestamp.After(pod.CreationTimestamp.Time) || moving[pod.Spec.NodeName]
 		})
 	}
-	current := having(&corev1.Pod{}, withNodes{
-		&listerview.Informer[*corev1.Pod]{SharedIndexInformer: pods, View: withoutOld}, d.Nodes.Informer(),
+	current := having(&corev1.Pod{}, &listerview.Informer[*corev1.Pod]{
+		SharedIndexInformer: pods, View: withoutOld, Synced: d.Nodes.Informer().HasSynced,
 	})
 	configMaps := d.Target.Core().V1().ConfigMaps().Informer()
 	current.InformerFor(&corev1.ConfigMap{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
@@ -62,14 +62,6 @@ func currentInstallers(d dependencies.Deps) informers.SharedInformerFactory {
 	})
 	return current
 }
-
-// withNodes has synced when the informer of Nodes has synced, too.
-type withNodes struct {
-	cache.SharedIndexInformer
-	nodes cache.SharedIndexInformer
-}
-
-func (i withNodes) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.nodes.HasSynced() }
 
 // having returns a factory that has an informer of an object's kind. Another factory runs it.
 func having(object runtime.Object, informer cache.SharedIndexInformer) informers.SharedInformerFactory {
