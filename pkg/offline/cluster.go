@@ -52,6 +52,8 @@ type Cluster struct {
 	objects manifests
 	// live reads the objects that no file has. It is nil without a cluster.
 	live Live
+	// given is the cloud configuration of an overlay, nil if it has none.
+	given *Manifest
 }
 
 // Read reads every file. A missing or invalid file is an error. In a directory of Manifests, an invalid object is an

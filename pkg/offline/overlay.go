@@ -24,15 +24,9 @@ import (
 // Live reads an object of a cluster as JSON. It returns nil if the object does not exist.
 type Live func(group, kind, namespace, name string) ([]byte, error)
 
-// Overlay is a cluster's configuration in which the objects of files replace the cluster's own.
-type Overlay struct {
-	*Cluster
-
-	given *Manifest
-}
-
-// NewOverlay reads the files of a request, if any. All other objects are read with live.
-func NewOverlay(request Request, live Live) (*Overlay, error) {
+// NewOverlay returns a cluster's configuration in which the objects of a request's files, if any, replace the cluster's
+// own. All other objects are read with live.
+func NewOverlay(request Request, live Live) (*Cluster, error) {
 	if err := request.checkStdin(); err != nil {
 		return nil, err
 	}
@@ -40,8 +34,8 @@ func NewOverlay(request Request, live Live) (*Overlay, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err := readGiven(request.CloudConfig)
-	return &Overlay{Cluster: c, given: given}, err
+	c.given, err = readGiven(request.CloudConfig)
+	return c, err
 }
 
 // find returns the object of a file, the first unreadable document that may contain it, the cluster's object, or nil.
@@ -75,29 +69,29 @@ func decodeInto(found *Manifest, into any) (*Manifest, error) {
 }
 
 // Resource returns the operator's resource, empty if it does not exist.
-func (o *Overlay) Resource() (*ccmv1.CloudControllerManager, error) {
+func (c *Cluster) Resource() (*ccmv1.CloudControllerManager, error) {
 	resource := &ccmv1.CloudControllerManager{}
-	_, err := decodeInto(o.findResource(), resource)
+	_, err := decodeInto(c.findResource(), resource)
 	return resource, err
 }
 
 // Observed returns what the observers make of the objects and of the former observed configuration, as JSON, and their
 // errors as diagnostics. It adds the given cloud configuration as the ConfigMap that the observed configuration names.
-func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.Diagnostic, error) {
+func (c *Cluster) Observed(former []byte, version string) ([]byte, []diagnostic.Diagnostic, error) {
 	existing := map[string]any{}
 	if len(former) > 0 {
 		if err := json.Unmarshal(former, &existing); err != nil {
 			return nil, nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 		}
 	}
-	if _, _, err := o.gatesOf(version); err != nil {
+	if _, _, err := c.gatesOf(version); err != nil {
 		version = "" // the observer keeps its former value too
 	}
-	listers, err := o.listers(version)
+	listers, err := c.listers(version)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := o.spec()
+	spec, err := c.spec()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +100,7 @@ func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.
 	var diagnostics []diagnostic.Diagnostic
 	if err != nil {
 		diagnostics = append(diagnostics, diagnostic.Diagnostic{
-			Cause: diagnostic.Configuration, Object: o.Infrastructure.Source(), Message: err.Error(),
+			Cause: diagnostic.Configuration, Object: c.Infrastructure.Source(), Message: err.Error(),
 		})
 	}
 	data, err := encode(observed)
@@ -117,42 +111,40 @@ func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.
 	if err != nil {
 		return nil, nil, err
 	}
-	return data, diagnostics, o.placeGiven(config)
+	return data, diagnostics, c.placeGiven(config)
 }
 
-func (o *Overlay) placeGiven(config *operandconfig.Config) error {
-	if o.given == nil {
+func (c *Cluster) placeGiven(config *operandconfig.Config) error {
+	if c.given == nil {
 		return nil
 	}
-	isManaged := o.given.Namespace == operatorclient.ManagedConfigNamespace
+	isManaged := c.given.Namespace == operatorclient.ManagedConfigNamespace
 	if config.CloudConfig.Name == "" && !isManaged {
 		return errors.New("the cluster names no ConfigMap with a cloud configuration: give the Infrastructure that names " +
 			"it too")
 	}
 	if !isManaged {
-		o.given.Namespace, o.given.Name = operatorclient.UserConfigNamespace, config.CloudConfig.Name
+		c.given.Namespace, c.given.Name = operatorclient.UserConfigNamespace, config.CloudConfig.Name
 	}
-	o.objects = o.objects.add(*o.given)
+	c.objects = c.objects.add(*c.given)
 	return nil
 }
 
 // HasFile reports whether a file has the ConfigMap.
-func (o *Overlay) HasFile(namespace, name string) bool {
-	return o.objects.find("", configMapKind, namespace, name) != nil
+func (c *Cluster) HasFile(namespace, name string) bool {
+	return c.objects.find("", configMapKind, namespace, name) != nil
 }
 
 // GatherWithoutSecrets is Gather for a caller who may not read the cluster's Secrets: Secrets that no file has are
 // unknown instead of missing.
-func (o *Overlay) GatherWithoutSecrets(
-	observed *operandconfig.Config, p platform.Platform,
-) (*inputs.Gathered, error) {
-	gathered, err := o.Gather(observed, p)
+func (c *Cluster) GatherWithoutSecrets(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
+	gathered, err := c.Gather(observed, p)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case p.Credentials.Secret == "":
-		k := check{cluster: o.Cluster, report: &Report{}}
+		k := check{cluster: c, report: &Report{}}
 		k.leaveOutMissing(&gathered.Custom)
 		gathered.Credentials = operand.CustomCredentials(gathered.Custom)
 		gathered.Credentials.Unknown = len(gathered.Custom.Missing) > 0
@@ -164,8 +156,8 @@ func (o *Overlay) GatherWithoutSecrets(
 }
 
 // Locate returns the diagnostics with their severity and, if they are about a file, its name and their position in it.
-func (o *Overlay) Locate(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) []diagnostic.Diagnostic {
-	files, located := places{manifests: o.objects}, slices.Clone(diagnostics)
+func (c *Cluster) Locate(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	files, located := places{manifests: c.objects}, slices.Clone(diagnostics)
 	for i, d := range located {
 		located[i].Severity = severity
 		if _, _, isInFile := files.find(d); isInFile {

@@ -89,7 +89,7 @@ type preview struct {
 }
 
 type side struct {
-	*offline.Overlay
+	*offline.Cluster
 
 	dryRun   targetconfigcontroller.DryRun
 	config   *operandconfig.Config
@@ -123,7 +123,7 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 	if err != nil {
 		return nil, err
 	}
-	s := &side{Overlay: overlay}
+	s := &side{Cluster: overlay}
 	resource, err := s.Resource()
 	if err != nil {
 		return nil, err
