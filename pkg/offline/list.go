@@ -59,10 +59,11 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	var h header
 	h.APIVersion, h.Kind = m.GVK.ToAPIVersionAndKind() // the list's, unless the object has its own
 	err := utiljson.Unmarshal(m.json, &h)
-	if err == nil && strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" {
+	isNameless := err == nil && h.Metadata.Name == ""
+	if isNameless && strings.HasSuffix(h.Kind, "List") {
 		return itemsOf(m, h)
 	}
-	if err == nil && h.Metadata.Name == "" && h.Metadata.GenerateName != "" {
+	if isNameless && h.Metadata.GenerateName != "" {
 		return nil, nil // no object refers to one whose name the API server generates
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
