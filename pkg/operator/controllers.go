@@ -248,17 +248,19 @@ func (w *wiring) status() []factory.Controller {
 }
 
 func (w *wiring) metrics() prometheus.Collector {
-	secrets := w.informers.target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
+	target := w.informers.target.Core().V1()
 	credential := func(secret string, expiry func(*corev1.Secret) time.Time) metrics.Credential {
-		return metrics.Credential{Name: secret, Secrets: secrets, Secret: secret, Expiry: expiry}
+		return metrics.Credential{
+			Name: secret, Secrets: target.Secrets(), Namespace: operand.Namespace, Secret: secret, Expiry: expiry,
+		}
 	}
 	credentials := []metrics.Credential{
 		credential(operand.KubeTokenSecret, tokens.Expiry),
 		credential(operand.CloudTokensSecret, tokens.Expiry),
 		credential(operand.ServingCertSecret, servingcert.Expiry),
 		{
-			Name: "serving-signer", Secret: servingcert.SignerSecret, Expiry: servingcert.Expiry,
-			Secrets: w.informers.operator.Core().V1().Secrets().Lister().Secrets(operatorclient.OperatorNamespace),
+			Name: "serving-signer", Secrets: w.informers.operator.Core().V1().Secrets(),
+			Namespace: operatorclient.OperatorNamespace, Secret: servingcert.SignerSecret, Expiry: servingcert.Expiry,
 		},
 	}
 	return metrics.New(w.deps(), credentials, w.facts, w.OperatorVersion)

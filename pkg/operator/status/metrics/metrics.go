@@ -12,6 +12,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 const prefix = "cloud_controller_manager_operator_"
@@ -86,9 +88,9 @@ func (f *Facts) LeaderReplaced() { f.deafLeaders.Add(1) }
 // Credential is a Secret that expires.
 type Credential struct {
 	// Name is the value of the label credential.
-	Name    string
-	Secrets corev1listers.SecretNamespaceLister
-	Secret  string
+	Name              string
+	Secrets           corev1informers.SecretInformer
+	Namespace, Secret string
 	// Expiry returns when the first part of the Secret expires, zero if none does.
 	Expiry func(*corev1.Secret) time.Time
 }
@@ -98,15 +100,18 @@ type collector struct {
 	credentials []Credential
 	facts       *Facts
 	version     string
+	secrets     []corev1listers.SecretNamespaceLister
 }
 
 // New returns the collector, which reads only informers' caches. version is the operator's in the release payload.
 func New(d dependencies.Deps, credentials []Credential, facts *Facts, version string) prometheus.Collector {
 	dependencies.Require(d, credentials, facts, version)
+	c := &collector{Deps: d, credentials: credentials, facts: facts, version: version}
 	for _, credential := range credentials {
 		dependencies.Require(credential)
+		c.secrets = append(c.secrets, credential.Secrets.Lister().Secrets(credential.Namespace))
 	}
-	return &collector{Deps: d, credentials: credentials, facts: facts, version: version}
+	return c
 }
 
 // Register serves the collector at the process's /metrics until unregister is called.
@@ -141,12 +146,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if !effective.Managed() {
 		return
 	}
-	if status.LatestAvailableRevision > 0 {
-		send(ch, revisionWanted, float64(status.LatestAvailableRevision))
-	}
-	for _, node := range status.NodeStatuses {
-		send(ch, revisionRunning, float64(node.CurrentRevision), node.NodeName)
-	}
+	collectRevisions(ch, status)
 	for _, waiting := range ptr.Deref(c.facts.waiting.Load(), nil) {
 		cause := waiting.Cause.String()
 		send(ch, nodesWaiting, float64(waiting.Nodes), cause)
@@ -175,10 +175,19 @@ func collectConditions(ch chan<- prometheus.Metric, conditions []operatorv1.Oper
 	}
 }
 
+func collectRevisions(ch chan<- prometheus.Metric, status *operatorv1.StaticPodOperatorStatus) {
+	if status.LatestAvailableRevision > 0 {
+		send(ch, revisionWanted, float64(status.LatestAvailableRevision))
+	}
+	for _, node := range status.NodeStatuses {
+		send(ch, revisionRunning, float64(node.CurrentRevision), node.NodeName)
+	}
+}
+
 func (c *collector) collectCredentials(ch chan<- prometheus.Metric) {
-	for _, credential := range c.credentials {
-		secret, err := credential.Secrets.Get(credential.Secret)
-		if err != nil {
+	for i, credential := range c.credentials {
+		secret, err := operatorclient.Find(c.secrets[i], "secret", credential.Namespace, credential.Secret)
+		if err != nil || secret == nil {
 			continue
 		}
 		if expiry := credential.Expiry(secret); !expiry.IsZero() {

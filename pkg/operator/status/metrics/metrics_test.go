@@ -101,7 +101,7 @@ func (c *cluster) collector(t *testing.T) prometheus.Collector {
 			}))
 		}
 		credentials = append(credentials, Credential{
-			Name: name, Secrets: core.Secrets().Lister().Secrets(namespace), Secret: name,
+			Name: name, Secrets: core.Secrets(), Namespace: namespace, Secret: name,
 			Expiry: func(*corev1.Secret) time.Time { return expiry },
 		})
 	}
