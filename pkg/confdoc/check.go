@@ -116,15 +116,9 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 	if e.Value.Blank {
 		what = "unknown key without a value" // hide the name, which may be the rest of a wrapped secret
 	}
-	names := readNames(fields)
-	meant = cmp.Or(Nearest(e.Name, names), completion(e.Name, names))
-	field, _ := d.Format.Find(fields, meant)
-	if _, wanted := d.typed(field, path, e.Value); field.Is == Bool && wanted != "" {
-		meant = "" // a name that only resembles, such as region for regional
-	}
-	if meant != "" {
+	if meant = d.meantName(fields, path, e); meant != "" {
 		kind := diagnostic.Typo
-		if field.Required != "" && n.Entry(meant) == nil {
+		if field, _ := d.Format.Find(fields, meant); field.Required != "" && n.Entry(meant) == nil {
 			kind = diagnostic.Invalid // a required name is missing
 		}
 		d.ReportAt(e.Position, kind, "%s%s; did you mean %s?", what, where, quoted(meant))
@@ -143,6 +137,18 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 	}
 	d.ReportAt(e.Position, diagnostic.Unknown, "%s%s: the cloud-controller-manager ignores it; %s", what, where, action)
 	return ""
+}
+
+// meantName returns the known name that an unknown one resembles, or an empty string. The name of a switch is not meant
+// by one with another value, such as region by regional.
+func (d *Document) meantName(fields []Field, path string, e *Entry) string {
+	names := readNames(fields)
+	meant := cmp.Or(Nearest(e.Name, names), completion(e.Name, names))
+	field, _ := d.Format.Find(fields, meant)
+	if _, wanted := d.typed(field, path, e.Value); field.Is == Bool && wanted != "" {
+		return ""
+	}
+	return meant
 }
 
 func (d *Document) knownPlaces(fields []Field, path, name string) []string {

@@ -44,7 +44,6 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	first, _ := utf8.DecodeRuneInString(n.Text)
 	last, size := utf8.DecodeLastRuneInString(n.Text)
 	onlyINI, isPair := quotes[[2]rune{first, last}]
-	isCredential := field.Secret && d.Input == diagnostic.Credentials
 	var message string
 	switch {
 	case isPair && len(n.Text) > size && (d.Format == INI || !onlyINI):
@@ -53,19 +52,30 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 		message = fmt.Sprintf("the value starts with the invisible character %U: remove it", first)
 	case isInvisible(last):
 		message = fmt.Sprintf("the value ends with the invisible character %U: remove it", last)
-	case isCredential && IsBase64([]byte(n.Text)):
-		message = TooMuchBase64
-	case isCredential && strings.ContainsAny(n.Text, "\r\n") && !strings.Contains(n.Text, "-----BEGIN "):
-		message = "the line break is part of the value: write it without"
-	case IsPlaceholder(n.Text) && !field.Secret:
+	case field.Secret:
+		message = d.suspiciousSecret(n.Text)
+	case IsPlaceholder(n.Text):
 		message = "the value is a placeholder, " + Quoted(n.Text) + ": replace it"
-	case callout.MatchString(n.Text) && !field.Secret:
+	case callout.MatchString(n.Text):
 		message = "the value ends with " + callout.FindString(n.Text) + ", which refers to a note of a document: remove it"
-	default:
-		return false
 	}
-	d.Reportf(n, diagnostic.Typo, "%s: %s", path, message)
-	return true
+	if message != "" {
+		d.Reportf(n, diagnostic.Typo, "%s: %s", path, message)
+	}
+	return message != ""
+}
+
+// suspiciousSecret returns why a secret of the credentials is not what its author means, or an empty string.
+func (d *Document) suspiciousSecret(text string) string {
+	switch {
+	case d.Input != diagnostic.Credentials:
+		return ""
+	case IsBase64([]byte(text)):
+		return TooMuchBase64
+	case strings.ContainsAny(text, "\r\n") && !strings.Contains(text, "-----BEGIN "):
+		return "the line break is part of the value: write it without"
+	}
+	return ""
 }
 
 // IsGarbled reports whether a text is not UTF-8, or starts or ends with a character that editors do not show.

@@ -74,10 +74,8 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 		return nil, m.failf([]string{"apiVersion"}, "apiVersion %q has more than one slash: write a group and a version, "+
 			"such as config.openshift.io/v1", h.APIVersion)
 	}
-	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
-	if version.Group != corev1.GroupName && slices.Contains(inputKinds[version.Group], h.Kind) {
-		m.Namespace = "" // These kinds are cluster-scoped. The API server drops the namespace.
-	}
+	m.GVK, m.Name = version.WithKind(h.Kind), h.Metadata.Name
+	m.Namespace = m.namespaceOf(h.Metadata.Namespace)
 	if err := cmp.Or(m.checkKind(), m.checkName(), m.checkFields()); err != nil {
 		return nil, err
 	}
@@ -89,6 +87,15 @@ var inputKinds = map[string][]string{
 	corev1.GroupName:         {configMapKind, secretKind},
 	configv1.GroupName:       {"APIServer", "ClusterVersion", "FeatureGate", "Infrastructure", "Network", "Proxy"},
 	ccmv1.GroupVersion.Group: {ccmv1.Kind.Kind},
+}
+
+// namespaceOf returns the namespace that an object has if this one is written in it. The API server drops that of an
+// input that is cluster-scoped.
+func (m Manifest) namespaceOf(written string) string {
+	if m.GVK.Group != corev1.GroupName && slices.Contains(inputKinds[m.GVK.Group], m.GVK.Kind) {
+		return ""
+	}
+	return written
 }
 
 // checkKind returns an error for an object that the API would reject and that may be meant as an input.

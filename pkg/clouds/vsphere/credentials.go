@@ -105,19 +105,25 @@ func (v *rewriter) checkLogin(key string, value []byte) {
 		v.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64+", and look at the other keys")
 	case block != nil:
 	case confdoc.IsGarbled(text):
-		v.ReportCredentials(key, diagnostic.Typo, "it is not UTF-8, or starts or ends with an invisible character, such as a "+
-			"byte-order mark: write it again")
-	case isUser && strings.Contains(text, `\\`):
-		v.ReportCredentials(key, diagnostic.Typo, `it has two backslashes in a row: write domain\user with one`)
+		v.ReportCredentials(key, diagnostic.Typo, "it is not UTF-8, or starts or ends with an invisible character, such as "+
+			"a byte-order mark: write it again")
 	case strings.ContainsAny(text, "\r\n") || isUser && strings.TrimSpace(text) != text:
 		v.ReportCredentials(key, diagnostic.Typo, tooMuchSpace)
 	case isUser:
-		v.CheckTyped(key, text)
-		v.CheckAssignment(key, text)
-		if !confdoc.IsPlaceholder(text) && !strings.ContainsAny(text, `@\`) {
-			v.ReportCredentials(key, diagnostic.Doubtful,
-				"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
-		}
+		v.checkUser(key, text)
+	}
+}
+
+func (v *rewriter) checkUser(key, text string) {
+	if strings.Contains(text, `\\`) {
+		v.ReportCredentials(key, diagnostic.Typo, `it has two backslashes in a row: write domain\user with one`)
+		return
+	}
+	v.CheckTyped(key, text)
+	v.CheckAssignment(key, text)
+	if !confdoc.IsPlaceholder(text) && !strings.ContainsAny(text, `@\`) {
+		v.ReportCredentials(key, diagnostic.Doubtful,
+			"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
 	}
 }
 

@@ -103,7 +103,8 @@ var tree = confdoc.Reader{
 		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
 		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
 	}, confdoc.Field{Is: confdoc.Any, Legacy: "its name in YAML is vcenter: correct it", Mistaken: true}.
-		For(virtualCenter, "virtualCenter"), confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
+		For(virtualCenter, "virtualCenter"),
+		confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
 }
 
 func isPort(text string) bool {
