@@ -6,6 +6,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 )
@@ -53,6 +54,15 @@ func isChanging(node *operatorv1.NodeStatus, latest int32) bool {
 // just registered, or that died then. It may stay like this for ever, so nothing waits for it, and it proves nothing.
 func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
 	return node.CurrentRevision == 0 && KubeletOf(v.Node(node.NodeName)) != KubeletReady
+}
+
+// OtherHasEnded reports whether the process of another node's static pod has ended and is not Ready, although the
+// kubelet there works.
+func (v *View) OtherHasEnded(node string) bool {
+	return slices.ContainsFunc(v.StaticPods(), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != node && KubeletOf(v.Node(pod.Spec.NodeName)) == KubeletReady && !IsReady(pod) &&
+			Terminated(ContainerStatus(pod)) != nil
+	})
 }
 
 // Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision: that

@@ -534,6 +534,30 @@ func TestAWrongPasswordInAnUpgradeIsNamedUntilTheCorrectOneComes(t *testing.T) {
 	})
 }
 
+// A process of the former revision cannot start again, as its password is revoked. The new leader hangs as soon as it
+// leads, and its kubelet ends it. Once it leads again, it neither hands the lead over to a process that cannot log in,
+// nor is its revision held while the others keep ending. Day 241 of the long runs found it.
+func TestARevisionIsNotHeldWhileTheFormerOneCannotLogIn(t *testing.T) {
+	scenario(t, func(w *world) {
+		former, next := w.leader(), w.number()
+		w.cloud.accept(next)
+		w.rotate(next)
+		w.configure(w.number())
+		require.True(w, w.pass(5*time.Minute, func() bool { now := w.leader(); return now != nil && now != former }))
+		first := w.leader()
+		end, had := hangCCM(w, first)
+		end()
+		require.True(w, had())
+		require.True(w, w.pass(time.Minute, func() bool { return w.leader() == first }), "it does not lead again")
+		began := w.now()
+		require.True(w, w.pass(4*time.Minute, func() bool {
+			require.NotNil(w, w.leader(), "the lead was taken away from %s", first.name)
+			return w.healthy() && w.allLead()
+		}), "%+v", w.state())
+		w.Logf("all is well %s after it led again", w.now()-began)
+	})
+}
+
 // Each rollout loses the operator after another of its writes, from the first one to the last.
 func TestARolloutGoesOnWhereverTheOperatorDies(t *testing.T) {
 	stride := 29

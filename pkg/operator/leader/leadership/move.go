@@ -274,9 +274,11 @@ func proofWanted(v *view) move {
 	return move{occasion: proving, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
 }
 
-// takingBackWanted moves the lead back to a node of the former revision, if the first node's process proves nothing.
+// takingBackWanted moves the lead back to a node of the former revision, if the first node's process proves nothing. If
+// that does not hang, it leads on while another process has ended: one of the former revision may not start again, for
+// example because its credentials were revoked.
 func takingBackWanted(v *view) move {
-	if !v.proofIs(trial.ProofHeld) || v.holder.Node != v.proof.Node {
+	if !v.proofIs(trial.ProofHeld) || v.holder.Node != v.proof.Node || !v.proof.Hangs && v.OtherHasEnded(v.proof.Node) {
 		return move{}
 	}
 	return move{occasion: takingBack, successor: v.successor(func(node string) bool {

@@ -13,12 +13,15 @@ import (
 )
 
 // proves makes m1 the first node of revision 4, with the record of its proof.
-func (w *world) proves(t *testing.T, state trial.ProofState) {
+func (w *world) proves(t *testing.T, state trial.ProofState, edits ...func(*trial.Proof)) {
 	t.Helper()
 	w.Status.LatestAvailableRevision = 4
 	w.Status.NodeStatuses[1].CurrentRevision = 4
 	w.restartOperator()
 	record := trial.Record{Proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: state}}
+	for _, edit := range edits {
+		edit(record.Proof)
+	}
 	secret, err := record.InSecret()
 	require.NoError(t, err)
 	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
@@ -86,6 +89,22 @@ func TestTheLeadReturnsFromAProcessThatProvesNothing(t *testing.T) {
 	require.Equal(t, []string{"handover-give-m1", "handover-return-m1"}, slices.Sorted(maps.Keys(moves)))
 	require.Equal(t, "m0", moves["handover-return-m1"].Spec.NodeName, "it has the former revision")
 	require.NotContains(t, moves["handover-give-m1"].Spec.Containers[0].Args, "--stay-away=18s")
+}
+
+// One of the former revision may not start again either.
+func TestTheLeadStaysWithAProcessThatLeadsAgainWhileAnotherOneHasEnded(t *testing.T) {
+	for hangs, want := range map[bool][]string{false: nil, true: {"handover-give-m1", "handover-return-m1"}} {
+		w := newWorld(t, "m0", "m1", "m2")
+		w.proves(t, trial.ProofHeld, func(p *trial.Proof) { p.Hangs = hangs })
+		w.Exit("m2", 0, "the cloud rejects the credentials")
+		w.Ready("m2", false)
+		w.Acquire("m1", "second", 0)
+		w.see(0)
+		w.Renew(31)
+		w.see(31)
+		w.run(t, 31, 5*time.Second)
+		require.Equal(t, want, slices.Sorted(maps.Keys(w.moves(t))), "hangs: %v", hangs)
+	}
 }
 
 func TestTheLeadOfARolloutMovesOnlyWhereARecordAsksForIt(t *testing.T) {

@@ -26,6 +26,7 @@
 //	| none             | the same, and no preflight has                                                | Unproved   |
 //	| none             | the first node has settled, and others have a former revision                 | Awaited    |
 //	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
+//	| Held             | it leads well, and another node's process that ended is not Ready for 1 min   | Unproved   |
 //	| Held             | its process led and ended, and one of the former leads well 10 min later      | Awaited    |
 //	| Held             | the same, for the second time                                                 | Failed     |
 //	| Held             | it hung, and a former process has started what it had not                     | Failed     |
@@ -44,6 +45,7 @@
 //	| Proven, Unproved | within an hour, two leaders with it have ended soon after they started        | Failed     |
 //	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //
-// In Awaited, package leadership moves the lead to the first node, and in Held away from it. Failed rejects the
-// revision, and all nodes go back. After Proven and Unproved, the rollout continues.
+// In Awaited, package leadership moves the lead to the first node, and in Held away from it, unless the process leads
+// again and another one cannot start. Failed rejects the revision, and all nodes go back. After Proven and Unproved,
+// the rollout continues.
 package preflight

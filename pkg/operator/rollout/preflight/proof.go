@@ -104,13 +104,15 @@ func (p *proving) staysAway() string {
 	case p.unled >= unledTimeout:
 		return fmt.Sprintf("no static pod has led for %s, and the change may be the cure", unledTimeout)
 	case p.lost >= unledTimeout:
-		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
-			unledTimeout)
+		return otherIsLost
 	case p.awaited >= moveTimeout:
 		return fmt.Sprintf("the lead did not move to node/%s within %s", p.proof.Node, moveTimeout)
 	}
 	return ""
 }
+
+var otherIsLost = fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be "+
+	"the cure", unledTimeout)
 
 func (p *proving) leads(age time.Duration) *trial.Proof {
 	proof := p.proof
@@ -153,9 +155,10 @@ func (p *proving) hold(why string) *trial.Proof {
 func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	p.proof = p.withLateEnd()
 	proof := p.proof
+	if why := p.goesOn(); why != "" {
+		return proof.In(trial.Unproved, why, p.now), nil
+	}
 	switch {
-	case p.accepted:
-		return proof.In(trial.Unproved, acceptedByAdmin, p.now), nil
 	case proof.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
 		return p.leadsAgain()
 	case proof.Hangs && len(proof.Controllers) > 0 && p.formerStarts():
@@ -170,6 +173,17 @@ func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 		return proof.In(trial.Unproved, why, p.now), nil
 	}
 	return proof, nil
+}
+
+// goesOn returns why a rollout goes on that is held, or an empty string.
+func (p *proving) goesOn() string {
+	switch {
+	case p.accepted:
+		return acceptedByAdmin
+	case p.lost >= unledTimeout && (p.wellFor >= wellPeriod || p.leadsUntold()):
+		return otherIsLost
+	}
+	return ""
 }
 
 // withLateEnd returns the proof with the end of a process that its kubelet has reported after another one took the

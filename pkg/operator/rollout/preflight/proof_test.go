@@ -113,6 +113,22 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it ended, and the former one starts little": {trial.ProofHeld, 780, func(p *proving) {
 			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all[:2]
 		}, trial.Unproved, "", false},
+		"it leads again, and another process keeps ending": {trial.ProofHeld, 90, func(p *proving) {
+			p.proof.End, p.container, p.started, p.wellFor, p.lost = unclear, "a", all, 15*time.Second, time.Minute
+		}, trial.Unproved, "a process of another node has ended and was not Ready for 1m0s, and the change may be the cure", false},
+		"it leads again without an answer, and another process keeps ending": {trial.ProofHeld, 90, func(p *proving) {
+			p.leadsSilently()
+			p.proof.End, p.lost = unclear, time.Minute
+		}, trial.Unproved, "", false},
+		"it leads again for a bit, and another process keeps ending": {trial.ProofHeld, 90, func(p *proving) {
+			p.proof.End, p.container, p.started, p.wellFor, p.lost = unclear, "a", all, 14*time.Second, time.Minute
+		}, trial.ProofHeld, "", false},
+		"it leads again, and another process is away for a moment": {trial.ProofHeld, 90, func(p *proving) {
+			p.proof.End, p.container, p.started, p.wellFor, p.lost = unclear, "a", all, 15*time.Second, 59*time.Second
+		}, trial.ProofHeld, "", false},
+		"it hangs, and another process keeps ending": {trial.ProofHeld, 90, func(p *proving) {
+			p.proof.Hangs, p.container, p.lost = true, "a", time.Minute
+		}, trial.ProofHeld, "", false},
 		"it ended, and nobody leads":                  {trial.ProofHeld, 600, func(p *proving) { p.proof.End = unclear }, trial.Unproved, "", false},
 		"it hangs, and the former one starts all":     {trial.ProofHeld, 5, func(p *proving) { p.proof.Hangs, p.isElsewhere, p.started = true, true, all }, trial.ProofFailed, "; one of revision 3 has started them since", true},
 		"it hangs, and the former one starts little":  {trial.ProofHeld, 5, func(p *proving) { p.proof.Hangs, p.isElsewhere, p.started = true, true, all[:2] }, trial.ProofHeld, "", false},

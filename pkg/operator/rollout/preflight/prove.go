@@ -165,19 +165,11 @@ func (s *state) observeLosses(p *proving, holds bool) {
 			p.unled = s.view.Now().Sub(since)
 		}
 	}
-	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName != p.proof.Node && s.keepsEnding(pod)
-	})
+	isLost := s.view.OtherHasEnded(p.proof.Node)
 	if since := s.memory.lost.See(isLost, s.view.Now()); isLost {
 		p.lost = s.view.Now().Sub(since)
+		s.after(lookInterval)
 	}
-}
-
-// keepsEnding reports whether the process of a static pod has ended and is not Ready, although the kubelet works.
-func (s *state) keepsEnding(pod *corev1.Pod) bool {
-	kubelet := controlplane.KubeletOf(s.view.Node(pod.Spec.NodeName))
-	return kubelet == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
-		controlplane.Terminated(controlplane.ContainerStatus(pod)) != nil
 }
 
 // observeStart adds how long the first node's process has led with all its controllers, and its log if they are late.
