@@ -87,7 +87,7 @@ var redirections = map[string]redirection{
 	"AWS: an endpoint, and nothing is known of the cluster": {rewrite: aws.Rewrite,
 		config: awsOverride("https://ec2.example.com")},
 	"Azure: Microsoft's resource manager": {rewrite: azure.Rewrite, credentials: azureSecret, status: azureStatus(""),
-		config: azureConfig(`, "resourceManagerEndpoint": "https://management.usgovcloudapi.net"`)},
+		config: azureConfig(`, "resourceManagerEndpoint": "https://management.azure.com"`)},
 	"Azure: another resource manager": {rewrite: azure.Rewrite, credentials: azureSecret, status: azureStatus(""),
 		config: azureConfig(`, "resourceManagerEndpoint": "https://management.example.net"`),
 		want: `cloud config:1:161: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
