@@ -338,9 +338,9 @@ func startsWithout(row, words string, problem error) twin {
 	}}
 }
 
-// cloudTwins are those of cloudFaults.
+// cloudTwins are those of cloudFaults. A process that begins to lead while the cloud is down may look at no node until
+// one waits. So no row whose node waits follows such a row without a rollout between them.
 var cloudTwins = []twin{
-	startsWithout("the cloud is down when the leading process ends", "Service Unavailable", errUnavailable),
 	waitsFor("the cloud is down while a node waits for it",
 		"the cloud's API answers with a server error", answersWith(errUnavailable)),
 	waitsFor("the cloud asks for patience while a node waits for it",
@@ -350,6 +350,7 @@ var cloudTwins = []twin{
 		func(c *cloud, is bool) { c.denies = is }),
 	waitsFor("the certificate of the cloud has expired while a node waits for it",
 		"the certificate of the cloud's API is not trusted", answersWith(errExpired)),
+	startsWithout("the cloud is down when the leading process ends", "Service Unavailable", errUnavailable),
 	{"the cloud is down when a rollout begins", func(w *world) {
 		w.cloud.set(func() { w.cloud.fails = errUnavailable })
 		w.configure(w.number())
