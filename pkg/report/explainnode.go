@@ -264,7 +264,7 @@ const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 // lastAsked limits the age of an error: the leader asks every few seconds, and logs no success.
 const lastAsked = 2 * time.Minute
 
-// recently returns since when the log says what holds the deletion of a silent Node.
+// recently returns the time from which on lines of the log count for the deletion of a silent Node.
 func (e *walk) recently(node *corev1.Node) time.Time {
 	since := silentSince(node)
 	if recently := e.shot.Taken.Add(-lastAsked); recently.After(since) {

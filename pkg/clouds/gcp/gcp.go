@@ -17,7 +17,7 @@ const regionField = "status.platformStatus.gcp.region"
 
 type rewriter struct {
 	clouds.Run
-	// region is that of Infrastructure, empty if unknown.
+	// region is the region in Infrastructure, or empty if it is unknown.
 	region string
 	// universe is the domain of the APIs that the credentials are for, empty if unknown.
 	universe string

@@ -277,6 +277,23 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
 
+// Its kubelet starts a process ever more rarely, so no event comes for minutes.
+func TestARevisionThatLeadsAgainIsNotHeldWhileAnotherProcessKeepsEnding(t *testing.T) {
+	w := newFirst(t)
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	w.pass(t, time.Second)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
+	w.Exit("m0", 13, "the cloud rejects the credentials")
+	w.Ready("m0", false)
+	w.takesLead("m1", 14)
+	w.pass(t, 59*time.Second)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
+	w.pass(t, 10*time.Second)
+	require.Equal(t, trial.Unproved, w.record(t).State)
+}
+
 // A person ends the process, or a defect of it that nothing else shows.
 func TestARevisionWhoseProcessIsKilledWhileItLeadsLeadsOnceMoreAtOnce(t *testing.T) {
 	w := newFirst(t)
