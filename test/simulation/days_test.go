@@ -92,7 +92,7 @@ type longRun struct {
 
 const (
 	// choice is from how many days the next one is chosen, and firstDay the first one of all.
-	choice          = 200
+	choice          = 1000
 	firstDay uint64 = 101
 	// logs has the output of the days with a violation.
 	logs = "../../_output/simulation"
