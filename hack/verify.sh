@@ -81,7 +81,10 @@ check_races() {
 			./pkg/operator/rollout/staticpod
 }
 
-check_rows() { hack/unwire.sh --check && hack/unwire.sh --check --table hack/mutants.tsv; }
+check_rows() {
+	hack/unwire.sh --check && hack/unwire.sh --check --table hack/mutants.tsv &&
+		hack/unwire.sh --check --table hack/mends.tsv
+}
 
 check_scripts() {
 	local script
@@ -116,7 +119,7 @@ if [[ -z "${TESTED:-}" ]]; then # otherwise make test runs these
 	run "types on every architecture of a release" check_types
 	run "architecture" check_architecture
 fi
-run "rows of the un-wiring and of the mutants" check_rows
+run "rows of the un-wiring, the mutants and the mends" check_rows
 run "golangci-lint" hack/lint.sh
 run "race detector" check_races
 
