@@ -125,6 +125,7 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 	}
 	h.Acquired = r.Lease.Spec.AcquireTime.Time
 	renewed := renewed(r.Lease)
+	isItself := r.isOf(container, now)
 	switch running, last := container.State.Running, Terminated(container); {
 	case running == nil:
 		h.State = Ended
@@ -132,13 +133,14 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 			// The lease was renewed after our container ended.
 			h.State = Other
 		}
-	case h.Acquired.Before(running.StartedAt.Time):
+	case !isItself && h.Acquired.Before(running.StartedAt.Time):
 		// An earlier container of ours may have acquired the lease, but it cannot have renewed it since.
 		h.State = Ended
 		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
 			h.State = Other
 		}
-	case endedSince(last, h.Acquired.Truncate(stampPrecision)) && renewed.Before(running.StartedAt.Add(stampPrecision)):
+	case !isItself && endedSince(last, h.Acquired.Truncate(stampPrecision)) &&
+		renewed.Before(running.StartedAt.Add(stampPrecision)):
 		// The container was restarted within the second of the acquisition, and the lease has not been renewed since.
 		h.State = Ended
 	case h.SilentIn == 0:
@@ -148,6 +150,22 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 		if h.SettlesIn = max(0, SettleTime-now.Sub(r.HeldSince)); h.SettlesIn > 0 {
 			h.State = Starting
 		}
+	}
+}
+
+// aheadBy is how far the start of a container must be ahead of the operator's clock to show that its node's clock was.
+const aheadBy = time.Minute
+
+// isOf reports whether the holder is a running container, whatever the times say: it has been before, or the clock of
+// its node was ahead as it started and has been corrected since, as at a boot before the time is synchronized. Then each
+// later acquisition seems to be from before the start.
+func (r *Record) isOf(container corev1.ContainerStatus, now time.Time) bool {
+	if running := container.State.Running; running == nil {
+		return false
+	} else if r.Process.Container != "" && r.Process.Identity == leaseholder.Identity(r.Lease) {
+		return r.Process.Container == container.ContainerID
+	} else {
+		return running.StartedAt.After(now.Add(aheadBy))
 	}
 }
 

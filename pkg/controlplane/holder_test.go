@@ -69,6 +69,17 @@ func TestTheProcessBehindALease(t *testing.T) {
 			},
 			want: controlplane.Ended, node: "m0",
 		},
+		"one whose clock was two hours ahead as it started leads": {
+			change: func(c *controlplanetest.Cluster) {
+				c.Exit("m0", 7190, "")
+				c.Start("m0", 7200)
+				c.Acquire("m0", "b", -60)
+				c.Renew(0)
+			}, want: controlplane.Leading, node: "m0",
+		},
+		"a start half a minute ahead of the operator's clock is compared": {
+			change: func(c *controlplanetest.Cluster) { c.Renew(-10); c.Start("m0", 30) }, want: controlplane.Ended, node: "m0",
+		},
 		"a container that is not running does not lead": {
 			change: func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, want: controlplane.Ended, node: "m0",
 		},
@@ -137,6 +148,26 @@ func TestTheProcessBehindALease(t *testing.T) {
 			require.Equal(t, tc.want == controlplane.Leading || tc.want == controlplane.Starting, got.State.Runs())
 		})
 	}
+}
+
+func TestAProcessWhoseClockWasAheadLeadsUntilItEnds(t *testing.T) {
+	at := func(second int, change func(c *controlplanetest.Cluster)) controlplane.HolderState {
+		c := controlplanetest.New("m0", "m1")
+		c.Start("m0", 7200)
+		c.Acquire("m0", "b", -60)
+		c.Seen.ObserveHolder(c.View(0), true)
+		change(c)
+		view := c.View(second)
+		return view.Holder().State
+	}
+	require.Equal(t, controlplane.Leading, at(7300, func(c *controlplanetest.Cluster) { c.Renew(7300) }),
+		"the time of its start has come")
+	require.Equal(t, controlplane.Ended, at(7310, func(c *controlplanetest.Cluster) { c.Renew(7300); c.Exit("m0", 7305, "") }))
+	require.Equal(t, controlplane.Ended, at(20, func(c *controlplanetest.Cluster) {
+		c.Renew(0)
+		c.Exit("m0", 7210, "")
+		c.Start("m0", 7220)
+	}), "the next container started while the clock was still ahead")
 }
 
 func TestEachTenureHasAName(t *testing.T) {

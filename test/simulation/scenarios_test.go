@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -555,6 +556,23 @@ func TestARevisionIsNotHeldWhileTheFormerOneCannotLogIn(t *testing.T) {
 			return w.healthy() && w.allLead()
 		}), "%+v", w.state())
 		w.Logf("all is well %s after it led again", w.now()-began)
+	})
+}
+
+// The clock of a machine is two hours ahead when its CCM starts, as after a boot before the time is synchronized, and
+// correct when that CCM leads. Day 2434 of the long runs found that the operator took it for one that has ended.
+func TestAProcessThatStartedWhileItsClockWasAheadLeads(t *testing.T) {
+	plan{[]string{"m0", "w0"}, configv1.SingleReplicaTopologyMode, 50 * time.Second, 5 * time.Second}.simulate(t, 1, func(w *world) {
+		w.installed()
+		w.fault(func() {
+			m := w.someLeader()
+			w.skewed.Store(&skew{m.name, 2 * time.Hour})
+			require.True(w, m.kill9())
+			w.pass(time.Minute, func() bool { return locked(&w.mutex, func() bool { return !m.static.ccm.exited }) })
+			w.skewed.Store(nil)
+		})
+		w.recovered()
+		w.rest(3 * time.Hour)
 	})
 }
 
