@@ -125,7 +125,6 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 	}
 	h.Acquired = r.Lease.Spec.AcquireTime.Time
 	renewed := renewed(r.Lease)
-	isItself := r.isOf(container, now)
 	switch running, last := container.State.Running, Terminated(container); {
 	case running == nil:
 		h.State = Ended
@@ -133,16 +132,12 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 			// The lease was renewed after our container ended.
 			h.State = Other
 		}
-	case !isItself && h.Acquired.Before(running.StartedAt.Time):
+	case !r.isOf(container, now) && h.isOlder(container, renewed):
 		// An earlier container of ours may have acquired the lease, but it cannot have renewed it since.
 		h.State = Ended
 		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
 			h.State = Other
 		}
-	case !isItself && endedSince(last, h.Acquired.Truncate(stampPrecision)) &&
-		renewed.Before(running.StartedAt.Add(stampPrecision)):
-		// The container was restarted within the second of the acquisition, and the lease has not been renewed since.
-		h.State = Ended
 	case h.SilentIn == 0:
 		h.State = NotRenewing
 	default:
@@ -157,16 +152,21 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 const aheadBy = time.Minute
 
 // isOf reports whether the holder is a running container, whatever the times say: it has been before, or the clock of
-// its node was ahead as it started and has been corrected since, as at a boot before the time is synchronized. Then each
-// later acquisition seems to be from before the start.
+// its node was ahead as it started and has been corrected since, as at a boot before the time is synchronized. Then
+// each later acquisition seems to be from before the start.
 func (r *Record) isOf(container corev1.ContainerStatus, now time.Time) bool {
-	if running := container.State.Running; running == nil {
-		return false
-	} else if r.Process.Container != "" && r.Process.Identity == leaseholder.Identity(r.Lease) {
+	if r.Process.Container != "" && r.Process.Identity == leaseholder.Identity(r.Lease) {
 		return r.Process.Container == container.ContainerID
-	} else {
-		return running.StartedAt.After(now.Add(aheadBy))
 	}
+	return container.State.Running.StartedAt.After(now.Add(aheadBy))
+}
+
+// isOlder reports whether the lease was acquired before a running container started. If a former run ended within the
+// second of the acquisition, a renewal since the start shows that it was the running one.
+func (h *Holder) isOlder(container corev1.ContainerStatus, renewed time.Time) bool {
+	started := container.State.Running.StartedAt
+	return h.Acquired.Before(started.Time) || endedSince(Terminated(container), h.Acquired.Truncate(stampPrecision)) &&
+		renewed.Before(started.Add(stampPrecision))
 }
 
 func endedSince(run *corev1.ContainerStateTerminated, since time.Time) bool {
