@@ -566,9 +566,13 @@ func TestAProcessThatStartedWhileItsClockWasAheadLeads(t *testing.T) {
 		w.installed()
 		w.fault(func() {
 			m := w.someLeader()
+			former := m.static.ccm
 			w.skewed.Store(&skew{m.name, 2 * time.Hour})
 			require.True(w, m.kill9())
-			w.pass(time.Minute, func() bool { return locked(&w.mutex, func() bool { return !m.static.ccm.exited }) })
+			// A process needs half a second before it can acquire the lease.
+			for locked(&w.mutex, func() bool { return m.static.ccm == former }) {
+				pause(w.ctx, 100*time.Millisecond)
+			}
 			w.skewed.Store(nil)
 		})
 		w.recovered()
